@@ -21,7 +21,8 @@ def told(**outcomes: str) -> list[str]:
     """The conditions told of cases, by the ids of those that pass and those that fail."""
     by_outcome = {"passed": Outcome.PASSED, "failed": Outcome.FAILED}
     cases = [CaseResult("p", id, by_outcome[key]) for key, ids in outcomes.items() for id in ids.split()]
-    return [message.strip() for message in itertools.chain(*_set_apart(cases))]
+    by_words, by_dtypes = _set_apart(cases)
+    return [message.strip() for message in itertools.chain(*by_words.values(), by_dtypes)]
 
 
 @pytest.mark.parametrize(
@@ -56,6 +57,12 @@ def test_a_dtype_is_told_only_in_cases_that_name_one() -> None:
     report = _property_report("p", Outcome.FAILED, [CaseResult("p", id, end) for id, end in ends.items()], None)
     told = [case.message.strip() for case in report.cases]
     assert told == ["", "Cases with bfloat16 fail; those with float16 pass.", ""]
+
+
+def test_a_condition_is_told_in_cases_of_its_test_only() -> None:
+    ends = {"t-cached": Outcome.PASSED, "t-grown": Outcome.FAILED, "u-1": Outcome.FAILED}
+    report = _property_report("p", Outcome.FAILED, [CaseResult("p", id, end) for id, end in ends.items()], None)
+    assert [case.message.strip() for case in report.cases] == ["", "Cases with grown fail; those with cached pass.", ""]
 
 
 @pytest.mark.parametrize(

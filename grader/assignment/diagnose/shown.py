@@ -18,7 +18,7 @@ from grader.assignment.hidden import rope_tables as rope
 from grader.assignment.model import draw_words as draws
 from grader.assignment.model import gradient_words as gradients
 from grader.assignment.model import turn_words as turns
-from grader.assignment.model.histories import OTHER_BUILT, OTHERWISE, RAISES
+from grader.assignment.model.histories import OTHER_BUILT, OTHERWISE, RAISES, TWIN_UPDATED
 from grader.assignment.model.row_words import (
     CONVERTED,
     CUT,
@@ -136,6 +136,8 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "vocab_lookup_16_bit_ids": (told(CONVERTED),),
     "shard_16_bit_ids": (told(CONVERTED),),
     "ids_in_memory_order": (told(IN_MEMORY),),
+    "norm_tokens_in_memory_order": (told(norm.IN_MEMORY),),
+    "norm_digits_of_small_groups": (told(norm.BESIDE_LARGER),),
     "backward_of_a_later_call": (told(checks.CALLED_BETWEEN),),
     "norm_tokens_left_out": (told(norm.LEFT_OUT),),
     "norm_eps_scaled": (told(checks.SHARE),),
@@ -144,7 +146,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "shard_filled_otherwise": (told(GIVES, seen=(ONE_NUMBER, "numbers that are not finite"), only=True),),
     "rope_table_dtype": (told(rope.MORE_DIGITS, rope.MORE_DIGITS_GROWN, lacks=(checks.ALONE,)),),
     "parameter_changed": (*PARAMETER_CHANGED, HISTORY),
-    "state_shared": (told(checks.ALONE), told(OTHERWISE, RAISES, before=OTHER_BUILT)),
+    "state_shared": (told(checks.ALONE), told(OTHERWISE, RAISES, before=_keys((OTHER_BUILT, TWIN_UPDATED)))),
     "default_argument": (told(checks.OTHER_DEFAULT), told(checks.DTYPE_WHEN, when="by default")),
     "earlier_call_remembered": (HISTORY, EVALUATION, told(checks.ALONE)),
     "not_a_parameter": (NOTHING_REGISTERED, DTYPE_DIFFERS),
@@ -161,9 +163,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "bad_sizes_accepted": (told("{sizes} is accepted; it must raise an error"),),
     "bad_sizes_unnamed": (told("the error raised for {sizes} does not name {size}"),),
     "bad_sizes_other_error": (told("{sizes} raises {kind}; expected a ValueError or an AssertionError"),),
-    "norm_squares_before_upcast": (
-        told(norm.OF_GROUPS, norm.BESIDE_FLOAT32, dtype=("float16", "bfloat16"), lacks=(norm.OTHER_EPS,)),
-    ),
+    "norm_squares_before_upcast": (told(norm.BESIDE_FLOAT32, dtype=("float16", "bfloat16"), lacks=(norm.OTHER_EPS,)),),
     "few_digits": (told(STEPS, "not finite: {n}", norm.OVERFLOW),),
     "shard_seed_without_rank": (told(draws.ONE_SEED),),
     "init_other_scale": (

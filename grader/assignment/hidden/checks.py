@@ -227,16 +227,15 @@ def check_untouched(
     Returns:
         The two outputs.
     """
-    is_module = isinstance(called, StudentModule)
 
     def observed(recording: bool) -> Tensor:
-        if is_module:
+        if isinstance(called, StudentModule):
             called.train(recording)
         output, after = called.observe(*arguments, recording=recording)
         check(after)
         return output
 
-    told = None if is_module else lambda recording: None if recording else NO_GRAD
+    told = None if isinstance(called, StudentModule) else lambda recording: None if recording else NO_GRAD
     return in_mode(observed, True, told), in_mode(observed, False, told)
 
 

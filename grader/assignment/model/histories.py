@@ -26,12 +26,14 @@ class Step:
         mode: True for training, False for evaluation; None for another step.
         update: What its parameter is set to, in alternative layouts; None for another step.
         other: Builds an unlike module, which may share something with the one that is called; None for another step.
+        twin: Builds a module with the same arguments, and sets its parameter to another value; None for another step.
     """
 
     input: Tensor | None = None
     mode: bool | None = None
     update: tuple[Tensor, ...] | None = None
     other: Callable[[], object] | None = None
+    twin: Callable[[], object] | None = None
 
     @property
     def told(self) -> Message:
@@ -41,7 +43,9 @@ class Step:
             return say("a call with {dtype} input of shape {shape}", dtype=dtype, shape=shape)
         if self.mode is not None:
             return quoted("train()" if self.mode else "eval()")
-        return OTHER_BUILT if self.other is not None else say("an update of the parameter")
+        if self.update is not None:
+            return say("an update of the parameter")
+        return OTHER_BUILT if self.other is not None else TWIN_UPDATED
 
 
 OTHERWISE = "{what} gives a different output than on a new module, after {before}"
@@ -50,6 +54,7 @@ RAISES = "{what} raises an exception after {before}; on a new module it does not
 STILL_BEFORE = say("it still uses the parameter's value from before the update")
 RIGHT_ANEW = say("where every call gets a new tensor it is right; here calls get the same one, with new numbers in it")
 RIGHT_AFTER = "after {before} it is right"
+TWIN_UPDATED = say("an update of the parameter of another module, built with the same arguments")
 OTHER_BUILT = say("the construction of a module with other arguments")
 Values = tuple[Tensor, ...]  # a parameter's value, in alternative layouts
 Make = Callable[[Values], StudentModule]  # builds a new module with a parameter's value
@@ -58,11 +63,12 @@ Make = Callable[[Values], StudentModule]  # builds a new module with a parameter
 def updated_in_both_modes(calls: Sequence[Tensor], updates: Sequence[Step]) -> list[Step]:
     """In training, then in evaluation: a call, an update, and the same call; the calls differ in nothing but values.
 
-    A kept output or parameter shows in either mode; evaluation runs without gradients.
+    A kept output or parameter shows in either mode; evaluation, which runs without gradients, has another call before
+    these, since an output may be kept until the parameter changes.
     """
     trained, evaluated = (Step(input=call) for call in calls)
     first, second = updates
-    return [trained, first, trained, Step(mode=False), evaluated, second, evaluated]
+    return [trained, first, trained, Step(mode=False), trained, evaluated, second, evaluated]
 
 
 def check_history(make: Make, steps: Sequence[Step], start: Values, excuse: Callable[[StudentFault], None]) -> None:
@@ -244,5 +250,5 @@ def _outputs(module: StudentModule, steps: Sequence[Step], *, in_place: bool = T
             module.train(step.mode)
         elif step.update is not None:
             module.assign(*step.update)
-        elif step.other is not None:
-            step.other()
+        elif build := step.other or step.twin:
+            build()

@@ -229,11 +229,12 @@ def _task_report(task: Task, properties: Mapping[str, PropertyReport]) -> TaskRe
 def _property_report(name: str, outcome: Outcome, cases: Sequence[CaseResult], mistake: str | None) -> PropertyReport:
     """A property's report, still without points, title and hint."""
     told = (Outcome.FAILED, Outcome.CRASHED)
-    by_words, by_dtypes = _set_apart(cases) if any(case.outcome in told for case in cases) else ([], [])
+    by_words, by_dtypes = _set_apart(cases) if any(case.outcome in told for case in cases) else ({}, [])
 
     def set_apart(case: CaseResult) -> CaseResult:
-        names_a_dtype = any(map(DTYPE_NAMED.search, case.id.split("-")))
-        return replace(case, message=case.message.then(*by_words, *by_dtypes * names_a_dtype))
+        test, *parts = case.id.split("-")
+        names_a_dtype = any(map(DTYPE_NAMED.search, parts))
+        return replace(case, message=case.message.then(*by_words.get(test, ()), *by_dtypes * names_a_dtype))
 
     cases = [set_apart(case) if case.outcome in told else case for case in cases]
     return PropertyReport(
@@ -247,7 +248,7 @@ def _property_report(name: str, outcome: Outcome, cases: Sequence[CaseResult], m
     )
 
 
-def _set_apart(cases: Sequence[CaseResult]) -> tuple[list[Message], list[Message]]:
+def _set_apart(cases: Sequence[CaseResult]) -> tuple[dict[str, list[Message]], list[Message]]:
     """What the ids of failing cases say and those of passing ones do not, such as a mode, a dtype or ``s=25``.
 
     A dtype is a condition in whichever test of the property it is, any other word among the cases of its own test. If
@@ -255,7 +256,7 @@ def _set_apart(cases: Sequence[CaseResult]) -> tuple[list[Message], list[Message
     case; if that one is in 16 bits and all float32 cases fail, a message says so, unless it is about dtypes itself.
 
     Returns:
-        What words say, and what dtypes say, which holds for the cases that are named after a dtype.
+        What words say of a test's cases, and what dtypes say, which holds for the cases that are named after a dtype.
     """
     axes: dict[tuple[str, str], dict[str, set[bool]]] = {}
     for case in cases:
@@ -264,15 +265,16 @@ def _set_apart(cases: Sequence[CaseResult]) -> tuple[list[Message], list[Message
             if (dtype := DTYPE_NAMED.search(part)) or part.replace("_", "").isalpha() or "=" in part:  # no bare numbers
                 axis = ("", part[: dtype.start()]) if dtype else (test, str(place))
                 axes.setdefault(axis, {}).setdefault(part, set()).add(case.outcome is Outcome.PASSED)
-    told: dict[bool, dict[Message, None]] = {False: {}, True: {}}  # each once; whether it is of one test's cases
+    told: dict[str, dict[Message, None]] = {}  # by test, each once; of cases of any test by an empty name
     for (of_test, _), values in axes.items():
         failing, working = (", ".join(one for one, seen in values.items() if seen == {end}) for end in (False, True))
         if failing and working and all(len(seen) == 1 for seen in values.values()):
-            told[bool(of_test)][say(APART, failing=failing, working=working)] = None
+            told.setdefault(of_test, {})[say(APART, failing=failing, working=working)] = None
     first = next((case for case in cases if case.outcome not in NOTHING_LOST), None)
     narrow = first and {"float16", "bfloat16"} & {*first.id.split("-")} and not first.message.fields(OTHER_DTYPE)
     also = bool(narrow) and axes.get(("", ""), {}).get("float32") == {False}
-    return [*told[True]], [*({} if told[True] else told[False]), *[ALSO] * also]
+    by_dtypes = told.pop("", {})
+    return {test: [*said] for test, said in told.items()}, [*({} if told else by_dtypes), *[ALSO] * also]
 
 
 def _case_report(case: CaseResult) -> CaseReport:

@@ -57,6 +57,7 @@ def relation(values: Tensor, expected: Tensor, scale: Tensor) -> Message | None:
     constant = bool((expected == expected[:1]).all())  # then equal elements say nothing about the mistake
     if (look := own_look(values)) and not (constant and look == ALIKE):
         return look
+    share = float(((values - expected).abs() / scale.abs()).max())
     if len(values) >= ENOUGH and bool((expected != 0).all()):
         factors = values / expected
         first = factors.median()
@@ -65,6 +66,7 @@ def relation(values: Tensor, expected: Tensor, scale: Tensor) -> Message | None:
                 return say("all of these have the opposite sign")
             if abs(float(first) - 1) > VISIBLE:
                 return say(SAME_MULTIPLE, factor=in_two_decimals(float(first)))
+        constant |= share < VISIBLE  # so do numbers that were rounded alike
         sizes = values.abs()
         cut = (sizes <= expected.abs()) & (values * expected > 0) & ((sizes - sizes[0]).abs() <= SAME_FACTOR * sizes[0])
         if bool(cut.all()) and not constant:
@@ -72,7 +74,6 @@ def relation(values: Tensor, expected: Tensor, scale: Tensor) -> Message | None:
         added = values - expected
         if bool(((added - added[0]).abs() <= SAME_FACTOR * added[0].abs()).all()) and not constant:
             return say("all of these are off by the same constant")
-    share = float(((values - expected).abs() / scale.abs()).max())
     alike = float((values @ expected).abs() / (values.norm() * expected.norm()))  # one for a multiple
     if len(values) >= ENOUGH and share < SIMILAR and alike < ALIKENESS:
         return UNRELATED

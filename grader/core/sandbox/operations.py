@@ -297,8 +297,7 @@ def _in_place(kept: Tensor, value: Tensor) -> Tensor:
     if (kept.shape, kept.dtype, kept.device) != (value.shape, value.dtype, value.device):
         return value
     if not torch.equal(kept, value):
-        with torch.no_grad():
-            kept.copy_(value)
+        kept.data.copy_(value)  # as for parameters
     return kept
 
 
@@ -368,9 +367,12 @@ def _leading(module: nn.Module, value: Tensor) -> list[Tensor]:
     return [parameter.data[: len(value)] for parameter in fitting][:1]
 
 
-@torch.no_grad()
 def _fill(tensors: list[Tensor], value: Tensor | float) -> None:
-    """Write ``value`` into one tensor (transposed, if that fits) or split over equal pieces; a number fills all."""
+    """Write ``value`` into one tensor (transposed, if that fits) or split over equal pieces; a number fills all.
+
+    Into ``.data``, as optimizers and loaders may, which leaves the tensor's version as it was.
+    """
+    tensors = [tensor.data for tensor in tensors]
     if not isinstance(value, Tensor):
         for tensor in tensors:
             tensor.fill_(value)

@@ -175,6 +175,21 @@ class GammaCopiedInEvaluation(GroupRMSNorm):
         return ((groups / rms).flatten(-2) * (self.kept + 0 * self.gamma).to(input.device)).to(input.dtype)
 
 
+@wrong("GroupRMSNorm", breaks="norm_purity", hint="earlier_call_remembered")
+class GammaOfItsLastVersion(GroupRMSNorm):
+    """Without gradients, keeps a copy of gamma until its version changes, which a write into .data does not."""
+
+    def forward(self, input):
+        if torch.is_grad_enabled():
+            return super().forward(input)
+        version = self.gamma._version
+        if getattr(self, "kept", (None,))[0] != version:
+            self.kept = version, self.gamma.detach().float().clone()
+        groups = input.float().unflatten(-1, (-1, self.group_size))
+        rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
+        return ((groups / rms).flatten(-2) * self.kept[1].to(input.device)).to(input.dtype)
+
+
 @wrong("GroupRMSNorm.forward", breaks="norm_float32_inside")
 def bfloat16_through_float16(self, input):
     """Passes 16-bit inputs through float16, which holds no number above 65,504."""

@@ -118,6 +118,51 @@ def mean_in_bfloat16(self, input):
     return ((groups / torch.sqrt(mean_square + self.eps)).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
 
 
+@wrong("GroupRMSNorm.forward", breaks="norm_float32_inside", hint="norm_digits_of_small_groups")
+def differences_of_a_running_sum(self, input):
+    """Takes the sum of each group's squares as a difference of sums over all features before."""
+    x = input.float()
+    ends = x.square().cumsum(-1)[..., self.group_size - 1 :: self.group_size]
+    sums = torch.cat((ends[..., :1], ends.diff(dim=-1)), dim=-1)
+    factor = torch.rsqrt(sums / self.group_size + self.eps).repeat_interleave(self.group_size, -1)
+    return (x * factor * self.gamma.to(input.device)).to(input.dtype)
+
+
+@wrong("GroupRMSNorm.forward", breaks="norm_dtype_and_shape", hint="norm_tokens_in_memory_order")
+def strides_made_up_where_view_fails(self, input):
+    """Reads memory as if it were contiguous where view refuses."""
+    groups = (*input.shape[:-1], input.shape[-1] // self.group_size, self.group_size)
+    try:
+        x = input.view(-1, input.shape[-1]).view(groups).float()
+    except RuntimeError:
+        x = input.as_strided(groups, torch.empty(groups, device="meta").stride()).float()
+    x = x * torch.rsqrt(x.square().mean(-1, keepdim=True) + self.eps)
+    return (x.flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
+
+
+@wrong("GroupRMSNorm", breaks="norm_dtype_and_shape")
+class ListOfDtypes(GroupRMSNorm):
+    """Refuses inputs of float64."""
+
+    def forward(self, input):
+        if input.dtype not in (torch.float32, torch.float16, torch.bfloat16):
+            raise TypeError(f"unsupported dtype {input.dtype}")
+        return super().forward(input)
+
+
+@wrong("GroupRMSNorm.forward", breaks="norm_eps_inside_sqrt norm_backward")
+def roots_by_logarithms(self, input):
+    """Takes the logarithm of eps, which may be zero, and of features, of which zeros then have no gradient."""
+    from math import log
+
+    groups = input.double().unflatten(-1, (-1, self.group_size))
+    logs = groups.abs().log()
+    means = torch.logsumexp(2 * logs, -1, keepdim=True) - log(self.group_size)
+    roots = torch.logaddexp(means, torch.full_like(means, log(self.eps))) / 2
+    output = groups.sign() * torch.exp(logs - roots)
+    return (output.flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
+
+
 @wrong("GroupRMSNorm.forward", breaks="norm_backward", hint="norm_backward_formula")
 def own_backward_with_a_sum_for_the_mean(self, input):
     """Has a backward of its own, which sums over a group where it should average."""
@@ -152,7 +197,7 @@ def own_backward_with_the_scale_of_the_last_call(self, input):
 
         @staticmethod
         def backward(ctx, upstream):
-            x, inverse = *ctx.saved_tensors, module.inverse
+            (x,), inverse = ctx.saved_tensors, module.inverse
             return inverse * (upstream - x * inverse.square() * (upstream * x).mean(-1, keepdim=True)), None
 
     groups = input.float().unflatten(-1, (-1, self.group_size))

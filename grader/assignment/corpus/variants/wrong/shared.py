@@ -19,6 +19,19 @@ class EpsOfTheLatestModule(GroupRMSNorm):
         type(self).eps = eps
 
 
+@wrong("GroupRMSNorm", breaks="norm_purity", hint="state_shared")
+class ParameterOfEqualModules(GroupRMSNorm):
+    """Holds one parameter for all modules with the same arguments."""
+
+    def __init__(self, hidden_size, group_size, **options):
+        super().__init__(hidden_size, group_size, **options)
+        if not hasattr(type(self), "made"):
+            type(self).made = {}
+        built = repr((hidden_size, group_size, sorted(options.items(), key=str)))
+        self.gamma = type(self).made.setdefault(built, self.gamma)
+        self.reset_parameters()
+
+
 @wrong("GroupRMSNorm", breaks="norm_init_and_reset", hint="state_shared")
 class RangeOfTheLatestModule(GroupRMSNorm):
     """Keeps the range of the draw on the class."""
