@@ -131,10 +131,9 @@ def check_quarter(student: Student, seed: int, dim: int, device: str, shape: tup
     """Up to rounding, relative to the pair's length, since the function may compute with the angles."""
     x = normal(seed, "quarter", shape=(*shape, dim))
     cos, sin = torch.zeros(shape[1], dim), torch.ones(shape[1], dim)
-    quarter = x, cos, sin
+    quarter, scale = (x, cos, sin), turning_scale(x)
     output, expected = turned(student, *quarter, device), oracle.rotate(*quarter)
     what = say("output for head_dim={head_dim}, rotated by a quarter turn", head_dim=dim)
-    scale = turning_scale(x)
 
     def check(output: Tensor) -> None:
         check_close(output, expected, scale, torch.float32, SAME_LIMIT, what)

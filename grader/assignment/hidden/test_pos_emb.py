@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from functools import partial
-from typing import Any
 
 import pytest
 import torch
@@ -147,7 +146,7 @@ def test_far_positions_are_exact(ropes: Ropes, dtype: torch.dtype) -> None:
         sizes = {"dim": 4, "max_seq_len": longest, "base": base, "ratio": 2, "dynamic": dynamic}
         module = ropes.made(**sizes, dtype=dtype, device=ropes.device)
         length = 2 * longest if ropes.asking.in_full else length
-        told_sizes: dict[str, Any] = {**sizes, "dynamic": str(dynamic), "dtype": name(dtype)}
+        told_sizes: dict[str, int | str] = {**sizes, "dynamic": str(dynamic), "dtype": name(dtype)}
 
         def check(k: float = 2, of_base: int = base, length: int = length, read: Tensor | None = None) -> None:
             what = say(SIZES_DTYPE, s=length, **told_sizes)  # noqa: B023 - called here
