@@ -145,7 +145,10 @@ def test_far_positions_are_exact(ropes: Ropes, dtype: torch.dtype) -> None:
     for longest, base, length in ((2100, 3000, 4112), (600, 16, 599)):
         sizes = {"dim": 4, "max_seq_len": longest, "base": base, "ratio": 2, "dynamic": dynamic}
         module = ropes.made(**sizes, dtype=dtype, device=ropes.device)
-        length = 2 * longest if ropes.asking.in_full else length
+        if ropes.asking.in_full:
+            length = 2 * longest
+        elif not ropes.is_by_contract:  # tables that end too early, another property's charge, have these rows
+            length = min(length, longest)
         told_sizes: dict[str, int | str] = {**sizes, "dynamic": str(dynamic), "dtype": name(dtype)}
 
         def check(k: float = 2, of_base: int = base, length: int = length, read: Tensor | None = None) -> None:
