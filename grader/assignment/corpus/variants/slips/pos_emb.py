@@ -182,7 +182,7 @@ SLIPS = (
         "growth_keeps_the_base",  # all tables have one base, so that no output shows from what the ratio counts
         store="self.keep(cos, sin); self.ms = len(cos)",
     ),
-    slip("grows_only_in_training", DYNAMIC, kept="self.dynamic and self.training"),
+    slip("grows_only_in_training", DYNAMIC, "mode_matters", kept="self.dynamic and self.training"),
     slip(
         "shrinks_again",
         DYNAMIC,
