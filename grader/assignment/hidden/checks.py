@@ -258,9 +258,12 @@ def check_expanded(student: Student, module: StudentModule, row: Tensor, *charge
         student.excuse(crash.with_more(EXPANDED), charged)
 
 
-def upstream_integers(seed: int, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
-    """The gradient of an output: integers that have exact sums in any order; in float32, too large for 16 bits."""
-    most = 2048 if dtype is torch.float32 else 8
+def upstream_integers(seed: int, shape: tuple[int, ...], dtype: torch.dtype, *, small: bool) -> Tensor:
+    """The gradient of an output: integers that have exact sums in any order.
+
+    In float32 they are too large for 16 bits, unless ``small``, where it is known that outputs are rounded.
+    """
+    most = 2048 if dtype is torch.float32 and not small else 8
     return integers(seed, "upstream", shape=shape, low=-most, high=most + 1).to(dtype)
 
 

@@ -734,7 +734,7 @@ def check_shard_gradient(
     def outputs(shard: Tensor) -> Tensor:
         return numbers(module(shard)(given), upstream.shape)
 
-    upstream = upstream_integers(seed, (len(ids), EMB), table.dtype)
+    upstream = upstream_integers(seed, (len(ids), EMB), table.dtype, small=not rows.has_digits_of(table))
     found = module(table[own]).gradients(given, upstream=upstream.reshape(*given.shape, EMB).to(device))
     gradient = rows_held(gradient_of(found.of_parameters, say("the shard")), table, own)
     what = say(OF_SHARD, dtype=name(table.dtype), rank=place[0], world=place[1])

@@ -72,6 +72,11 @@ class Rows:
         """Whether every output is zero or a row, but for ids that are refused."""
         return bool(((self.source >= 0) | (self.given.nan_to_num() == 0).all(-1)).all())
 
+    def has_digits_of(self, table: Tensor) -> bool:
+        """Whether every output that is a row of the table is so without rounding."""
+        known = self.source >= 0
+        return torch.equal(self.given[known], table.double()[self.source[known]])
+
     def gradient(self, ids: Tensor, upstream: Tensor) -> Tensor:
         """``[v, e]``, float64: the table's gradient that follows, for ``ids: [n]`` and ``upstream: [n, e]``."""
         wanted = torch.zeros(self.rows, upstream.shape[-1], dtype=torch.float64)
