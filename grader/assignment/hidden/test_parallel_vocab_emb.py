@@ -680,7 +680,7 @@ def ids_for_gradients(seed: int) -> Tensor:
 def test_only_owned_ids_send_gradients(
     student: Student, seed: int, places: list[tuple[int, int]], dtype: torch.dtype, device: str
 ) -> None:
-    """Compared with what follows from the rows of single ids."""
+    """The expected gradient follows from the rows that single ids give."""
     try:
         check_against_rows(student, seed, places, dtype, device)
     except Crashed:
