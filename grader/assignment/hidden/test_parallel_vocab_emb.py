@@ -22,6 +22,7 @@ from grader.assignment.hidden.checks import (
     RESET,
     RIGHT_FOR,
     WIDE_RIGHT,
+    across,
     check_beside,
     check_defaults,
     check_drawn,
@@ -35,6 +36,8 @@ from grader.assignment.hidden.checks import (
     digits,
     in_columns,
     in_mode,
+    laid_out,
+    plain,
     stating,
     succeeds,
     told_refused,
@@ -735,7 +738,12 @@ def check_shard_gradient(
         return numbers(module(shard)(given), upstream.shape)
 
     upstream = upstream_integers(seed, (len(ids), EMB), table.dtype, small=not rows.has_digits_of(table))
-    found = module(table[own]).gradients(given, upstream=upstream.reshape(*given.shape, EMB).to(device))
-    gradient = rows_held(gradient_of(found.of_parameters, say("the shard")), table, own)
     what = say(OF_SHARD, dtype=name(table.dtype), rank=place[0], world=place[1])
-    check_gradient(gradient, rows, ids, upstream, own, what, outputs, table[own])
+
+    def check(arriving: Tensor) -> None:
+        found = module(table[own]).gradients(given, upstream=arriving.to(device))
+        gradient = rows_held(gradient_of(found.of_parameters, say("the shard")), table, own)
+        check_gradient(gradient, rows, ids, upstream, own, what, outputs, table[own])
+
+    layout = plain if sum(place) % 2 else across  # each with each mode and each dtype
+    laid_out(check, upstream.reshape(*given.shape, EMB), layout)
