@@ -48,7 +48,10 @@ EXPANDED = say("\nThese ids are expanded: their rows share memory, as those of i
 MOMENTS = "{what}, mean {mean} and standard deviation {std}"
 OTHER_DEFAULT = "the default of {argument} differs from the stub: omitting it gives a different module"
 SHARE = "as if {share} times eps were added"
-REDRAWN = "after module.to({dtype}) and reset_parameters(), which has to draw into the existing parameter, in its dtype"
+REDRAWN = (
+    "after module.to({dtype}), eval() and reset_parameters(), which has to draw into the existing parameter and leave its "
+    "dtype and requires_grad as they are"
+)
 RESET = say("{what} after reset_parameters()")
 ALONE = say("alone, in a new process, these are right: other modules or earlier calls change them")
 UNSEEDED = say("two new modules with this seed hold different numbers")
@@ -171,6 +174,15 @@ def check_only_parameter(
     require(value.dtype == dtype, say(DTYPE_WHEN, when=when, **dtypes) if when else say(DTYPE, **dtypes))
     require(value.device.type == torch.device(device).type, elsewhere(say("the parameter"), value.device, device))
     return value
+
+
+def check_redrawn(module: StudentModule, elements: int, device: str) -> None:
+    """Require the parameter of a float32 module to stay what it was but for its dtype, where it is drawn again."""
+    other = DTYPES[-1]
+    converted = module.to(other).train(False)
+    converted.reset_parameters()
+    with suppress(Crashed), stating(say(REDRAWN, dtype=name(other))):  # the property about the draw charges for a crash
+        check_only_parameter(converted, elements, other, device)
 
 
 def check_beside(student: Student, check: Callable[[bool], None]) -> None:
@@ -313,10 +325,6 @@ def check_output_dtype(build: Callable[[torch.dtype], StudentModule], ids: Tenso
     with stating(say("after module.to({dtype}), built as {built}", dtype=name(other), built=name(dtype))):
         converted = build(dtype).to(other)
         check_dtype(converted(ids), other)
-    if dtype is torch.float32:  # one dtype shows it
-        converted.reset_parameters()
-        with suppress(Crashed), stating(say(REDRAWN, dtype=name(other))):
-            check_dtype(converted(ids), other)  # the property about the draw charges for a crash
 
 
 def in_columns(ids: Tensor) -> Tensor:

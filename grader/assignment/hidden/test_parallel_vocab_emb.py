@@ -30,6 +30,7 @@ from grader.assignment.hidden.checks import (
     check_ids,
     check_only_parameter,
     check_output_dtype,
+    check_redrawn,
     check_refusal,
     check_rows_drawn,
     check_sizes_named,
@@ -436,6 +437,8 @@ def test_the_shard_is_the_only_parameter(student: Student, dtype: torch.dtype, d
             others = succeeds(lambda: student.ParallelVocabEmbedding(vocab_size=VOCAB, emb_size=EMB).parameters())
             raise crash.with_more(say(CALLED, sizes=stated(**sizes)) if others else None) from None
         check_shape(shard, [VOCAB // world, EMB], say("the parameter"))
+    if dtype is torch.float32:  # one dtype shows it
+        check_redrawn(module, VOCAB // world * EMB, device)
 
 
 def check_shard_by_default(student: Student) -> Tensor:

@@ -29,6 +29,7 @@ from grader.assignment.hidden.checks import (
     check_ids,
     check_only_parameter,
     check_output_dtype,
+    check_redrawn,
     check_rows_drawn,
     check_untouched,
     digits,
@@ -196,6 +197,8 @@ def drawn_table(module: StudentModule, device: str) -> Tensor:
 def test_the_table_is_the_only_parameter(student: Student, dtype: torch.dtype, device: str) -> None:
     module = student.VocabEmbedding(vocab_size=10, emb_size=6, dtype=dtype, device=device)
     check_shape(check_only_parameter(module, 60, dtype, device), [10, 6], say("the parameter"))
+    if dtype is torch.float32:  # one dtype shows it
+        check_redrawn(module, 60, device)
 
 
 def check_table_by_default(student: Student) -> Tensor:
