@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 import torch
 
-from grader.core.judge.faults import StudentFault
+from grader.core.judge.faults import StudentFault, WrongAnswer
 from grader.core.judge.student import Student
+from grader.core.messages import say
 from grader.core.results.outcome import Outcome
 from grader.core.sandbox.handle import WorkerFailed
 from grader.core.sandbox.launch import Zygote
@@ -195,6 +196,19 @@ def test_a_patched_function_stays_within_its_property(meet: Meet) -> None:
     for _ in range(2):
         assert [student.work(ONES).item() for _ in range(2)] == [0, 1]
         student.start_afresh()
+
+
+def test_what_is_asked_aside_leaves_the_worker_and_its_excuses_as_they_were(meet: Meet) -> None:
+    """What a message needs changes no verdict: a worker that was not asked for it answers later cases alike."""
+    student = meet("seen.append(1)\nreturn input * len(seen)", "seen = []")
+    fault = WrongAnswer(say("passed over"))
+    assert student.work(ONES).max() == 1
+    student.excuse(fault, ("another",))
+    with student.aside():
+        assert student.work(ONES).max() == 1
+    assert student.work(ONES).max() == 2
+    assert [excuse.fault for excuse in student.excuses] == [fault]
+    student.start_afresh()
 
 
 TWO = torch.ones(2)

@@ -186,16 +186,14 @@ def check_beside(student: Student, check: Callable[[bool], None]) -> None:
 
 def right_alone(student: Student, check: Callable[[], object]) -> bool:
     """Whether a check succeeds where it is the first thing that a new worker is asked for."""
-    student.start_afresh()
-    alone = succeeds(check)
-    student.start_afresh()
-    return alone
+    with student.aside():
+        return succeeds(check)
 
 
 def unseeded(student: Student, make: Callable[[], Tensor], fault: WrongAnswer) -> Message | None:
     """Says if two new modules, the first of a process, differ; if nobody knows their numbers, also if they do not."""
-    student.start_afresh()
-    one, other = make(), make()
+    with student.aside():
+        one, other = make(), make()
     same = one.shape == other.shape and torch.allclose(one, other, rtol=0, atol=0, equal_nan=True)
     return UNSEEDED if not same else SEEDED if fault.message.fields(UNKNOWN) is not None else None
 
