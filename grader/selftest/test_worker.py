@@ -343,6 +343,17 @@ def test_a_backward_that_changes_the_gradient_it_is_given_is_told() -> None:
         operations.forget()
 
 
+@pytest.mark.parametrize(("body", "is_kept"), [("return x + 1", True), ("return kept.copy_(x)", False)])
+def test_an_output_that_a_later_call_writes_into_is_no_answer(body: str, is_kept: bool) -> None:
+    operations = Operations({"src/functional.py": f"import torch\nkept = torch.zeros(2)\ndef call(x):\n    {body}\n"})
+    observed = ("observe", {"target": "call", "arguments": [TWO], "then": [2 * TWO]})
+    try:
+        reply = operations.perform([("load", {"module": "src.functional", "name": "call"}), observed])
+        assert ("later call changes the output" not in str(reply)) == ("value" in reply) == is_kept
+    finally:
+        operations.forget()
+
+
 @pytest.mark.process
 def test_a_worker_holds_no_request_but_those_of_one_list(zygote: Zygote) -> None:
     """Of the list that comes later, and is sent already, nothing is among the objects of the process."""

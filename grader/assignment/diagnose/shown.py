@@ -123,6 +123,7 @@ def of_ratio(*says: str, k: int | Container[int] = range(rope.MOST), **fields: A
 
 # From a cause that no probe looks for to clues of which each of its cases fits one; the most specific causes first.
 EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
+    "output_reused": (told("a later call changes the output of an earlier one"),),
     "rope_persistent_tables": (told("state_dict() lists {names}"),),
     "input_changed": (told(checks.AFTER, what="the input"),),
     "shard_one_mode": (told(checks.ONE_MODE),),

@@ -221,6 +221,8 @@ def check_untouched(
 ) -> tuple[Tensor, Tensor]:
     """Call it in training, then in evaluation, which records no gradients, as a function does under ``torch.no_grad``.
 
+    A call with other numbers comes after each, and may not change its output.
+
     Args:
         called: A module or a function.
         arguments: What it is called with.
@@ -233,12 +235,17 @@ def check_untouched(
     def observed(recording: bool) -> Tensor:
         if isinstance(called, StudentModule):
             called.train(recording)
-        output, after = called.observe(*arguments, recording=recording)
+        output, after = called.observe(*arguments, recording=recording, then=mirrored(*arguments))
         check(after)
         return output
 
     told = None if isinstance(called, StudentModule) else lambda recording: None if recording else NO_GRAD
     return in_mode(observed, True, told), in_mode(observed, False, told)
+
+
+def mirrored(*arguments: Tensor) -> list[Tensor]:
+    """Arguments of the same shapes with other numbers, in new memory, for a call that comes after one with these."""
+    return [argument.flip(-1) for argument in arguments]
 
 
 def check_ids(ids: Tensor, after: Sequence[Tensor]) -> None:

@@ -35,6 +35,7 @@ from grader.assignment.hidden.checks import (
     digits,
     in_columns,
     in_mode,
+    mirrored,
     stating,
     succeeds,
     told_refused,
@@ -615,7 +616,8 @@ def check_that_nothing_changes(
     module = construct(student, table, rank, world, device)
 
     def observed(training: bool) -> Tensor:
-        output, after = module.train(training).observe(ids.to(device), recording=training)
+        there = ids.to(device)
+        output, after = module.train(training).observe(there, recording=training, then=mirrored(there))
         check_ids(ids, after)
         return output
 

@@ -223,6 +223,16 @@ def sines_from_the_cosines(input, cos, sin):
     return (input * cos[:, None] + torch.cat((-second, first), dim=-1) * sin[:, None]).to(input.dtype)
 
 
+@wrong("apply_rotary_pos_emb", breaks="rotary_purity", hint="output_reused")
+def one_output_for_each_shape(input, cos, sin, kept={}):  # noqa: B006 - that is the mistake
+    """Writes into the last output of that shape, where no gradients are recorded."""
+    first, second = input.chunk(2, dim=-1)
+    output = (input * cos[:, None] + torch.cat((-second, first), dim=-1) * sin[:, None]).to(input.dtype)
+    if torch.is_grad_enabled():
+        return output
+    return kept.setdefault((output.shape, output.dtype, output.device), torch.empty_like(output)).copy_(output)
+
+
 @wrong("apply_rotary_pos_emb", breaks="rotary_pairing_and_sign", also=ROTARY, hint="earlier_call_remembered")
 def tables_of_the_first_call(input, cos, sin, kept={}):  # noqa: B006 - that is the mistake
     """Expands the tables once for each shape, so other angles of that shape are never seen."""
