@@ -636,7 +636,7 @@ def test_earlier_calls_leave_no_trace(student: Student, seed: int, device: str) 
     ids, own = integers(seed, "calls", shape=(3, 4, 12), low=4, high=20), own_rows(1, 3)
     ids[:, 2, 5:7] = torch.tensor([9, 14])
     updates = [Step(update=layouts(table[own], 3)) for table in (second, first)]
-    other = Step(other=lambda: student.ParallelVocabEmbedding(vocab_size=VOCAB, emb_size=EMB, rank=1, world_size=4))
+    other = Step(other=lambda: student.ParallelVocabEmbedding(vocab_size=VOCAB, emb_size=EMB, rank=3, world_size=4))
     alike = Step(other=lambda: middle_shard(student, device).assign(*layouts(second[own], 3)), alike=True)
     steps = [alike, other, *with_ids(ids.to(device), updates)]
     check_history(
