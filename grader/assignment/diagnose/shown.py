@@ -137,7 +137,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "vocab_lookup_16_bit_ids": (told(CONVERTED),),
     "shard_16_bit_ids": (told(CONVERTED),),
     "ids_in_memory_order": (told(IN_MEMORY),),
-    "norm_tokens_in_memory_order": (told(norm.IN_MEMORY),),
+    "tokens_in_memory_order": (told(norm.IN_MEMORY), told(turns.RIGHT_CONTIGUOUS)),
     "norm_digits_of_small_groups": (told(norm.BESIDE_LARGER),),
     "backward_of_a_later_call": (told(checks.CALLED_BETWEEN),),
     "norm_tokens_left_out": (told(norm.LEFT_OUT),),

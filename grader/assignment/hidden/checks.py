@@ -304,9 +304,9 @@ def check_output_dtype(build: Callable[[torch.dtype], StudentModule], ids: Tenso
             check_dtype(converted(ids), other)  # the property about the draw charges for a crash
 
 
-def in_columns(ids: Tensor) -> Tensor:
-    """The same ids, in memory column by column."""
-    return ids.T.contiguous().T
+def in_columns(tensor: Tensor) -> Tensor:
+    """The same numbers, each matrix of the last two dimensions in memory column by column."""
+    return tensor.mT.contiguous().mT
 
 
 def check_digits(check: Callable[..., None], **given: tuple[Tensor, ...]) -> None:

@@ -41,6 +41,7 @@ from grader.assignment.hidden.checks import (
     told_refused,
     unseeded,
     upstream_integers,
+    with_a_call_between,
 )
 from grader.assignment.hidden.devices import check_on
 from grader.assignment.hidden.shards import (
@@ -726,7 +727,10 @@ def check_shard_gradient(
     device: str,
     training: bool = True,
 ) -> None:
-    """Require the gradient that follows from the rows that single ids give."""
+    """Require the gradient that follows from the rows that single ids give.
+
+    The gradient of the output comes as a transposed view, as from a transposition that follows.
+    """
     own, given = own_rows(*place), ids.reshape(2 - len(ids) % 2, -1).to(device)
 
     def module(shard: Tensor) -> StudentModule:
@@ -737,7 +741,13 @@ def check_shard_gradient(
         return numbers(module(shard)(given), upstream.shape)
 
     upstream = upstream_integers(seed, (len(ids), EMB), table.dtype, small=not rows.has_digits_of(table))
-    found = module(table[own]).gradients(given, upstream=upstream.reshape(*given.shape, EMB).to(device))
-    gradient = rows_held(gradient_of(found.of_parameters, say("the shard")), table, own)
+    arriving = in_columns(upstream.reshape(*given.shape, EMB).to(device))
     what = say(OF_SHARD, dtype=name(table.dtype), rank=place[0], world=place[1])
-    check_gradient(gradient, rows, ids, upstream, own, what, outputs, table[own])
+
+    def check(between: bool) -> None:
+        others = mirrored(given) * between
+        found = module(table[own]).gradients(given, upstream=arriving, between=others)
+        gradient = rows_held(gradient_of(found.of_parameters, say("the shard")), table, own)
+        check_gradient(gradient, rows, ids, upstream, own, what, outputs, table[own])
+
+    with_a_call_between(check)
