@@ -216,9 +216,17 @@ def in_mode(check: Callable[[bool], T], training: bool, told: Callable[[bool], M
         raise fault.with_more((told or failing_in)(training) if alone else None) from None
 
 
+def modes_of(dtype: torch.dtype) -> tuple[bool, ...]:
+    """Training and evaluation in float32, one of the two in each dtype of 16 bits."""
+    return {torch.float32: (True, False), torch.float16: (True,)}.get(dtype, (False,))
+
+
 def check_untouched(
-    called: StudentFunction, *arguments: Tensor, check: Callable[[list[Tensor]], None]
-) -> tuple[Tensor, Tensor]:
+    called: StudentFunction,
+    *arguments: Tensor,
+    check: Callable[[list[Tensor]], None],
+    modes: tuple[bool, ...] = (True, False),
+) -> list[Tensor]:
     """Call it in training, then in evaluation, which records no gradients, as a function does under ``torch.no_grad``.
 
     A call with other numbers comes after each, and may not change its output.
@@ -227,9 +235,10 @@ def check_untouched(
         called: A module or a function.
         arguments: What it is called with.
         check: Given the arguments after each call, requires them to be as they were.
+        modes: In which of the two it is called, training first.
 
     Returns:
-        The two outputs.
+        The outputs.
     """
 
     def observed(recording: bool) -> Tensor:
@@ -240,7 +249,7 @@ def check_untouched(
         return output
 
     told = None if isinstance(called, StudentModule) else lambda recording: None if recording else NO_GRAD
-    return in_mode(observed, True, told), in_mode(observed, False, told)
+    return [in_mode(observed, training, told) for training in modes]
 
 
 def mirrored(*arguments: Tensor) -> list[Tensor]:

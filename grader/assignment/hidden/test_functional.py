@@ -23,6 +23,7 @@ from grader.assignment.hidden.checks import (
     check_untouched,
     in_mode,
     largest,
+    modes_of,
     right_alone,
     stating,
     succeeds,
@@ -463,10 +464,11 @@ def purity_by_contract(student: Student, seed: int, dtype: torch.dtype, device: 
         check_close(output, expected, turning_scale(x), unit, SAME_LIMIT, say("{dtype} output", dtype=name(dtype)))
 
 
-def called_untouched(student: Student, given: tuple[Tensor, Tensor, Tensor], device: str) -> tuple[Tensor, Tensor]:
+def called_untouched(student: Student, given: tuple[Tensor, Tensor, Tensor], device: str) -> list[Tensor]:
     """Require input and tables to be the same after a call, with gradients and without; returns the outputs."""
     there = (tensor.to(device) for tensor in given)
-    return check_untouched(student.apply_rotary_pos_emb, *there, check=partial(check_unchanged, given))
+    check, modes = partial(check_unchanged, given), modes_of(given[0].dtype)
+    return check_untouched(student.apply_rotary_pos_emb, *there, check=check, modes=modes)
 
 
 def check_unchanged(before: Sequence[Tensor], after: Sequence[Tensor]) -> None:
