@@ -15,6 +15,7 @@ import torch
 from grader.assignment import ASSIGNMENT
 from grader.core.assignment import rubric_or_exit
 from grader.core.judge.devices import devices, on_gpus, simulated
+from grader.core.judge.judging import run_tests
 from grader.core.judge.student import Student
 from grader.core.results.outcome import CaseResult
 from grader.core.rubric import Rubric
@@ -106,7 +107,8 @@ class MutantJudge:
         """
         results: list[CaseResult] = []
         for task in (task for task in self._rubric.tasks if {*task.names} & {*names}):
-            results += hidden_tests(task.id).run(Student(files, self.start_worker, self._rubric, self._limits))
+            student = Student(files, self.start_worker, self._rubric, self._limits)
+            results += run_tests(hidden_tests(task.id), student)
         return lost(results)
 
     def close(self) -> None:
