@@ -163,7 +163,8 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "bad_sizes_accepted": (told("{sizes} is accepted; it must raise an error"),),
     "bad_sizes_unnamed": (told("the error raised for {sizes} does not name {size}"),),
     "bad_sizes_other_error": (told("{sizes} raises {kind}; expected a ValueError or an AssertionError"),),
-    "norm_squares_before_upcast": (told(norm.BESIDE_FLOAT32, dtype=("float16", "bfloat16"), lacks=(norm.OTHER_EPS,)),),
+    "norm_step_in_16_bits": (told(norm.BESIDE_FLOAT32, dtype=("float16", "bfloat16"), lacks=(norm.OTHER_EPS,)),),
+    "norm_input_clamped": (told(norm.CLAMPED),),
     "few_digits": (told(STEPS, "not finite: {n}", norm.OVERFLOW),),
     "shard_seed_without_rank": (told(draws.ONE_SEED),),
     "init_other_scale": (
