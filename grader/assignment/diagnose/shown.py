@@ -96,6 +96,7 @@ def _keys(templates: tuple[str, ...]) -> tuple[str, ...]:
 STRETCHED = ("they run from {low} to {high}", "they have mean {mean} and standard deviation {std}")
 OF_ONE_USE = ("the mean of the gradients of its uses", "the gradient of only one of its uses")
 OTHERS_IDS = "ids of other ranks on rank {rank} of {world}"
+NOT_FINITE = "not finite: {n}"
 NO_GRADIENT = "no gradient reaches {where}"
 
 DTYPE_DIFFERS = told(OTHER_DTYPE)
@@ -165,7 +166,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "bad_sizes_other_error": (told("{sizes} raises {kind}; expected a ValueError or an AssertionError"),),
     "norm_step_in_16_bits": (told(norm.BESIDE_FLOAT32, dtype=("float16", "bfloat16"), lacks=(norm.OTHER_EPS,)),),
     "norm_input_clamped": (told(norm.CLAMPED),),
-    "few_digits": (told(STEPS, "not finite: {n}", norm.OVERFLOW),),
+    "few_digits": (told(STEPS, NOT_FINITE, norm.OVERFLOW),),
     "shard_seed_without_rank": (told(draws.ONE_SEED),),
     "init_other_scale": (
         told(*STRETCHED, lacks=(draws.OF_SEED, draws.NEXT_SEED, draws.AFTER_DRAWS, draws.LATER)),
@@ -190,6 +191,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "shard_seed_of_later_ranks": (told(draws.RANKS_SEEDS),),
     "rope_module_gradient": (told(NO_GRADIENT, case="gradients_flow_through_the_module"),),
     "rotary_gradient_not_turned_back": (told(turns.NOT_BACK),),
+    "norm_gradient_at_zero": (told(norm.OF_ZEROS, beside=told(NOT_FINITE)),),
     "norm_detached_rms": (told(gradients.THROUGH, share="0"),),
     "norm_backward_formula": (told(*gradients.OF_FORMULAS),),
     "gradient_cut": (

@@ -107,6 +107,7 @@ SLIPS = (
     slip("eps_on_reciprocal", EPS, "norm_eps_on_reciprocal", root="1 / (mean_square.rsqrt() + self.eps)"),
     slip("eps_as_a_floor_of_the_root", EPS, "norm_eps_as_floor", root="mean_square.sqrt().clamp(min=self.eps)"),
     slip("eps_over_gz", EPS, "norm_eps_scaled", root="(mean_square + self.eps / gz).sqrt()"),
+    slip("eps_not_rescaled", EPS, "norm_eps_not_rescaled", root="(mean_square * (1 + self.eps)).sqrt()"),
     slip("eps_subtracted", EPS, "norm_eps_subtracted", root="(mean_square - self.eps).abs().sqrt()"),
     slip("eps_default", REGISTERED, "default_argument", eps_default="1e-6"),
     slip(
@@ -243,6 +244,7 @@ SLIPS = (
     slip("extra_buffer", REGISTERED, "further_parameter", more="self.register_buffer('steps', torch.zeros(()))"),
     slip("dtype_ignored", REGISTERED, "parameter_dtype", gamma_dtype="torch.float32"),
     slip("dtype_default", REGISTERED, "default_argument", dtype_default="torch.float16"),
+    slip("root_taken_twice", BACK, "norm_gradient_at_zero", root="(mean_square.sqrt() ** 2 + self.eps).sqrt()"),
     slip("detached_rms", BACK, "norm_detached_rms", detach=".detach()"),
     slip("detached_weight", BACK, "gradient_cut", scaled="(groups / rms).flatten(-2) * weight.detach()"),
     slip("detached_input", BACK, "gradient_cut", convert="input.detach().float()"),

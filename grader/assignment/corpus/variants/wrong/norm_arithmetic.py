@@ -150,7 +150,7 @@ class ListOfDtypes(GroupRMSNorm):
         return super().forward(input)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_eps_inside_sqrt norm_backward")
+@wrong("GroupRMSNorm.forward", breaks="norm_eps_inside_sqrt norm_backward", hint="norm_gradient_at_zero")
 def roots_by_logarithms(self, input):
     """Takes the logarithm of eps, which may be zero, and of features, of which zeros then have no gradient."""
     from math import log
