@@ -22,8 +22,11 @@ from grader.assignment.model.histories import ALIKE_UPDATED, OTHER_BUILT, OTHERW
 from grader.assignment.model.row_words import (
     CONVERTED,
     CUT,
+    FEWER_DIGITS,
     FOREIGN_TOO,
     GIVES,
+    IN_16_BITS,
+    LEFT_OUT,
     MULTIPLE,
     ONE_NUMBER,
     OTHERS_SUMMED,
@@ -95,6 +98,9 @@ def _keys(templates: tuple[str, ...]) -> tuple[str, ...]:
 
 STRETCHED = ("they run from {low} to {high}", "they have mean {mean} and standard deviation {std}")
 OF_ONE_USE = ("the mean of the gradients of its uses", "the gradient of only one of its uses")
+FEW_DIGITS = (str(FEWER_DIGITS), IN_16_BITS)
+OF_TABLE = "{dtype} gradient of the table for ids {rows}"
+OF_SHARD = "{dtype} gradient of the shard of rank {rank} of {world}"
 OTHERS_IDS = "ids of other ranks on rank {rank} of {world}"
 NOT_FINITE = "not finite: {n}"
 NO_GRADIENT = "no gradient reaches {where}"
@@ -140,7 +146,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "norm_tokens_in_memory_order": (told(norm.IN_MEMORY),),
     "norm_digits_of_small_groups": (told(norm.BESIDE_LARGER),),
     "backward_of_a_later_call": (told(checks.CALLED_BETWEEN),),
-    "norm_tokens_left_out": (told(norm.LEFT_OUT),),
+    "tokens_left_out": (told(LEFT_OUT),),
     "norm_eps_scaled": (told(checks.SHARE),),
     "lookup_rows_scaled": (ROWS_SCALED, told(WRONG_ROWS, case="ids_beyond_16_bits")),
     "shard_neighbour_answered": (told(WRONG_ROWS, n=1, beside=told(OTHERS_IDS)),),
@@ -166,7 +172,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "bad_sizes_other_error": (told("{sizes} raises {kind}; expected a ValueError or an AssertionError"),),
     "norm_step_in_16_bits": (told(norm.BESIDE_FLOAT32, dtype=("float16", "bfloat16"), lacks=(norm.OTHER_EPS,)),),
     "norm_input_clamped": (told(norm.CLAMPED),),
-    "few_digits": (told(STEPS, NOT_FINITE, norm.OVERFLOW),),
+    "few_digits": (told(STEPS, NOT_FINITE, norm.OVERFLOW), told(RECEIVES, seen=FEW_DIGITS, only=True)),
     "shard_seed_without_rank": (told(draws.ONE_SEED),),
     "init_other_scale": (
         told(*STRETCHED, lacks=(draws.OF_SEED, draws.NEXT_SEED, draws.AFTER_DRAWS, draws.LATER)),
@@ -248,7 +254,10 @@ NEEDED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "output_shape": (SHAPE_DIFFERS,),
     "lookup_rows_scaled": (ROWS_SCALED,),
     "norm_rounded_to_gamma": (told(STEPS, case="a_float32_input_is_not_rounded"),),
-    "few_digits": (told(STEPS, case="float32_outputs_are_exact"),),
+    "few_digits": (
+        told(STEPS, case="float32_outputs_are_exact"),
+        told(RECEIVES, seen=FEW_DIGITS, beside=told(OF_TABLE, OF_SHARD, dtype="float32")),
+    ),
     "parameter_changed": PARAMETER_CHANGED,
     "earlier_call_remembered": (HISTORY, told(checks.ALONE, case="pairs_turn")),
     "not_a_parameter": (NOTHING_REGISTERED,),

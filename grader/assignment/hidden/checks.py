@@ -44,7 +44,9 @@ REGISTERED = "{n} parameters are registered, not {wanted}"
 DTYPE = "the parameter has dtype {actual}; {wanted} was requested"
 DTYPE_WHEN = "the parameter has dtype {actual} {when}; {wanted} was requested"
 AFTER = say("{what} after the call")
-EXPANDED = say("\nThese ids are expanded: their rows share memory, as those of ids.expand(b, s) do.")
+EXPANDED = say(
+    "\nThese ids are expanded, as by ids.expand(b, s): their rows share memory, so no operation may write into them."
+)
 MOMENTS = "{what}, mean {mean} and standard deviation {std}"
 OTHER_DEFAULT = "the default of {argument} differs from the stub: omitting it gives a different module"
 SHARE = "as if {share} times eps were added"

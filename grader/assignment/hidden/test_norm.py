@@ -25,7 +25,6 @@ from grader.assignment.hidden.norm_inputs import (
     GROUPINGS,
     IN_MEMORY,
     LAW_LIMIT,
-    LEFT_OUT,
     NARROW,
     OF_GROUPS,
     OTHER_EPS,
@@ -50,6 +49,7 @@ from grader.assignment.model.normalising import (
     numbers,
     only_digits_differ,
 )
+from grader.assignment.model.row_words import LEFT_OUT
 from grader.testing import (
     DTYPES,
     FORWARD_LIMIT,
