@@ -112,7 +112,7 @@ EXPECTED: dict[str, tuple[float | None, float | None, set[str]]] = {
     "chen": (100, 0, set()),
     "dana": (92, 50, {"norm_over_whole_hidden"}),
     "emeka": (95, 50, {"norm_eps_outside"}),
-    "farid": (95, 50, {"norm_squares_before_upcast"}),
+    "farid": (95, 50, {"norm_step_in_16_bits"}),
     "grace": (88, 50, {"shard_clamped_ids", "shard_seed_without_rank"}),
     "hiro": (100, 45, {"rotary_adjacent_pairs"}),
     "ines": (100, 34, {"rope_scaled_positions", "rope_odd_ratio"}),
