@@ -139,9 +139,8 @@ def page(verdicts: Sequence[Verdict], table: Mapping[str, Sequence[str]]) -> str
         rows.append((source, len(wrong), quiet, caught, len(wrong) - caught, len(chosen) - len(wrong), charged))
     by_name = {verdict.mutant.name: verdict.mutant for verdict in verdicts if not verdict.is_right}
     explained = {why: [by_name[name] for name in names if name in by_name] for why, names in table.items()}
-    return jinja2.Template(template, trim_blocks=True, keep_trailing_newline=True).render(
-        rows=rows, explained=explained
-    )
+    page = jinja2.Template(template, trim_blocks=True, keep_trailing_newline=True)
+    return str(page.render(rows=rows, explained=explained))
 
 
 def main() -> int:
