@@ -3,8 +3,8 @@
 ========================  ==================================================  ======================================
 ``grader.extras.…``       what the core asks of it                            without it
 ========================  ==================================================  ======================================
-``decisions``             ``decisions_of(folder, lines, reports, rubric,      nobody decided anything
-                          ledger, note)``: the :class:`Book` of a class;
+``decisions``             ``decided(known, ledger, note)``: the               nobody decided anything
+                          :class:`GradedClass` after people's decisions;
                           ``with_files(folder, candidates)``: misnamed files
 ``diff``                  ``print_preview(out, candidates, settings,          ``grade --dry-run`` is refused
                           reader)``

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 
-from grader.core.grades.decided import NOTHING, StudentGrade, grades
+from grader.core.grades.graded import StudentGrade
 from grader.core.intake.origin import Origin, Student
 from grader.core.judge.wording import PLACES
 from grader.core.messages import as_data, quoted, say
@@ -20,11 +20,11 @@ from grader.core.results.report import (
     Report,
     SubmissionInfo,
     TaskReport,
-    summary_line,
 )
 from grader.core.rubric import Property, Task
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest.reports import PROVENANCE as PROVENANCE
+from grader.selftest.reports import known_class
 from grader.selftest.reports import write as write
 
 ENVIRONMENTS = (
@@ -142,6 +142,5 @@ class PlainPages(Pages):
         understood: Practice | None = None,
     ) -> str:
         """The page with the grades by the policy alone, unless others are given."""
-        line = summary_line(report)
-        alone = grades([line], NOTHING, self._rubric.policy)[line.id]
+        alone = known_class([report], self._rubric).grades[report.submission.id]
         return super().student(report, practice, alone if found is None else found, understood)

@@ -70,7 +70,7 @@ def test_whatever_stops_a_command_is_one_line(
     def read(*_: object) -> None:
         raise stops
 
-    monkeypatch.setattr(show, "read_decided", read)
+    monkeypatch.setattr(show, "read_graded", read)
     assert refused("show", tmp_path, code=code) == f"grader: {line}"
 
 

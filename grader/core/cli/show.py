@@ -16,8 +16,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from grader.core.extras import extra
-from grader.core.grades.decided import DecidedClass
-from grader.core.grades.model import for_staff
+from grader.core.grades.graded import GradedClass
 from grader.core.pages import devices_in
 from grader.core.pages import say as word
 from grader.core.results.language import in_language, repeats
@@ -26,7 +25,7 @@ from grader.core.results.report import Practice, PropertyReport, Report
 from grader.core.results.statistics import ClassStatistics, Entry, class_statistics, entry
 from grader.core.rubric import Policy, Rubric
 
-from .terminal import OUT, chosen, describe, fail, find, language_of, pseudonyms_of, read_decided, say
+from .terminal import OUT, chosen, describe, fail, find, language_of, pseudonyms_of, read_graded, say
 
 MARKS = {
     Outcome.PASSED: ("✓", "green"),
@@ -215,13 +214,13 @@ def show(
 ) -> None:
     """Show the class with statistics, or one submission with every lost point explained."""
     rubric, language = chosen().rubric, language_of(lang)
-    known = read_decided(out)
+    known = read_graded(out)
     if pseudonyms:
         _print_pseudonyms(known, identifier)
         return
     if identifier:
         line = known.line(find(out, identifier))
-        decided = [for_staff(ruling, rubric, language) for ruling in known.book.about(line)]
+        decided = [one.for_staff(rubric, language) for one in known.decisions(line)]
         print_report(in_language(known.report(line.id), chosen(), language), rubric, language, OUT, decided)
         return
     entries = [entry(known.report(line.id), line.practice) for line in known.lines]
@@ -232,7 +231,7 @@ def show(
     print_statistics(class_statistics(entries), rubric, language, OUT, dict(unnamed.most_common()))
 
 
-def _print_pseudonyms(known: DecidedClass, identifier: str | None) -> None:
+def _print_pseudonyms(known: GradedClass, identifier: str | None) -> None:
     """Print who is who, by pseudonym."""
     lines = [known.line(find(known.folder, identifier))] if identifier else known.lines
     hidden = pseudonyms_of(known.folder, [line.id for line in lines])

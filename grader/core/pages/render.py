@@ -15,8 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from grader.core.assignment import Law
-from grader.core.grades.decided import StudentGrade
-from grader.core.grades.model import sentence
+from grader.core.grades.graded import StudentGrade
 from grader.core.pages import devices_in, say
 from grader.core.results.language import repeats
 from grader.core.results.policy import days_late
@@ -155,8 +154,8 @@ def _decided(found: Sequence[StudentGrade], rubric: Rubric, language: str) -> li
 
     Who decided it is left out: only staff may know that.
     """
-    rulings = dict.fromkeys(ruling for one in found for ruling in one.rulings)
-    return [(sentence(ruling.decision, rubric, language), ruling.decision.code or "") for ruling in rulings]
+    decisions = dict.fromkeys(decision for one in found for decision in one.decisions)
+    return [(decision.for_student(rubric, language), decision.code) for decision in decisions]
 
 
 def _printable(value: Any) -> Any:
