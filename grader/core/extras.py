@@ -13,7 +13,7 @@
                           ``known(folder, submissions)``: pseudonyms
 ``notebook_points``       ``read_practice(path, worth)``: practice points     ``grade --notebooks`` is refused
 ``viva``                  ``understood(folder)``: points by submission, and   nobody was asked anything
-                          ``picture(entries, points, language)``
+                          ``picture(entries, language)``
 ``canvas``, ``moodle``,   ``submissions(listing)``: a :class:`Found` for      each submission is a folder or an
 ``gradescope``,           each submission in such an export; none if it is    archive
 ``clones``                no such export

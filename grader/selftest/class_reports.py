@@ -9,7 +9,7 @@ from grader.core.grades.graded import StudentGrade
 from grader.core.intake.origin import Origin, Student
 from grader.core.judge.wording import PLACES
 from grader.core.messages import as_data, quoted, say
-from grader.core.pages.render import Pages
+from grader.core.pages.render import NOTHING, Pages
 from grader.core.results.language import task_in_language
 from grader.core.results.outcome import FRAME, RAISED, Outcome
 from grader.core.results.report import (
@@ -137,10 +137,9 @@ class PlainPages(Pages):
     def student(
         self,
         report: Report,
-        practice: Practice | None = None,
         found: Sequence[StudentGrade] | None = None,
-        understood: Practice | None = None,
+        beside: Mapping[str, Practice] = NOTHING,
     ) -> str:
         """The page with the grades by the policy alone, unless others are given."""
         alone = known_class([report], self._rubric).grades[report.submission.id]
-        return super().student(report, practice, alone if found is None else found, understood)
+        return super().student(report, alone if found is None else found, beside)

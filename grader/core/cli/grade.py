@@ -183,7 +183,7 @@ def _say_what_is_known(run: Run) -> None:
 
 def _show(out: Path, run: Run, entries: Sequence[Entry], practice: Mapping[str, Practice]) -> None:
     """Show the table, and say what went wrong."""
-    print_class(entries, OUT, {}, "en")
+    print_class(entries, OUT, "en")
     for isolation in sorted({environment.isolation for environment in run.environments}):
         if not {"landlock", "namespaces"} & set(isolation.split("+")):
             warn(f"isolation is only {isolation!r}; `grader doctor` shows what is missing.", "yellow")

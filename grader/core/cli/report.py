@@ -80,9 +80,9 @@ def write_pages(known: GradedClass, out: Path, language: str, handout: str = "",
             if hidden:
                 one, grades = hidden.report(one), hidden.grades(grades, hidden.names[line.id])
             one = in_language(one, chosen(), language)
-            text = pages.student(one, line.practice, grades, understood.get(line.id))
+            entries.append(entry(one, line.practice, understood.get(line.id)))
+            text = pages.student(one, grades, entries[-1].beside)
             write_text(students / f"{one.submission.id}.html", text)
-            entries.append(entry(one, line.practice))
         here = {one.line.id for one in entries}
         for page in students.glob("*.html"):
             if page.stem not in here:  # a page of an earlier run, whose student is no longer in the class
@@ -90,7 +90,6 @@ def write_pages(known: GradedClass, out: Path, language: str, handout: str = "",
         attention, told = known.attention(read_attention(known.folder)), known.told(language)
         if hidden:
             attention, told = hidden.attention(attention), []
-            understood = {hidden.names[name]: points for name, points in understood.items() if name in hidden.names}
-        picture = viva.picture(entries, understood, language) if viva else ""
-        write_text(out / "index.html", pages.classroom(entries, attention, told, understood, picture))
+        picture = viva.picture(entries, language) if viva else ""
+        write_text(out / "index.html", pages.classroom(entries, attention, told, picture))
     return len(entries)
