@@ -160,13 +160,13 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "not_a_parameter": (NOTHING_REGISTERED, DTYPE_DIFFERS),
     "further_parameter": (SEVERAL_REGISTERED, told("a buffer is registered; this module has none")),
     "frozen_parameter": (told("the parameter does not require gradients"),),
-    "output_dtype": (told(OTHER_DTYPE, lacks=(checks.REDRAWN,)),),
+    "output_dtype": (told(OTHER_DTYPE),),
     "output_shape": (
         SHAPE_DIFFERS,
         told(GIVES, seen="no row of the table", case="any_number_of_ids"),  # as many ids as features
         told("{dtype} output", dtype="float32", case="every_batch_row_and_head_turns"),
     ),
-    "parameter_dtype": (told(checks.DTYPE, checks.DTYPE_WHEN), DTYPE_DIFFERS),
+    "parameter_dtype": (told(checks.DTYPE, checks.DTYPE_WHEN, lacks=(checks.REDRAWN,)), DTYPE_DIFFERS),
     "parameter_size": (OTHER_SIZE, SHAPE_DIFFERS),
     "bad_sizes_accepted": (told("{sizes} is accepted; it must raise an error"),),
     "bad_sizes_unnamed": (told("the error raised for {sizes} does not name {size}"),),
@@ -205,6 +205,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
         told(NO_GRADIENT),
         told(turns.THROUGH),
         told(RECEIVES, seen=("nothing", CUT), only=True, least=2),
+        told(gradients.CUT_AT_OUTPUT),
         CUT_IN_PART,
     ),
     "one_row_without_gradient": (told("{what}: {n} of {all} rows with a wrong gradient", n=1, beside=told("nothing")),),

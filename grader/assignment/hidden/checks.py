@@ -50,7 +50,10 @@ EXPANDED = say(
 MOMENTS = "{what}, mean {mean} and standard deviation {std}"
 OTHER_DEFAULT = "the default of {argument} differs from the stub: omitting it gives a different module"
 SHARE = "as if {share} times eps were added"
-REDRAWN = "after module.to({dtype}) and reset_parameters(), which has to draw into the existing parameter, in its dtype"
+REDRAWN = (
+    "after module.to({dtype}), eval() and reset_parameters(), which has to draw into the existing parameter and leave "
+    "its dtype and requires_grad as they are"
+)
 RESET = say("{what} after the parameter was filled with 7 and reset_parameters() was called")
 ALONE = say("alone, in a new process, these are right: other modules or earlier calls change them")
 UNSEEDED = say("two new modules with this seed hold different numbers")
@@ -66,7 +69,9 @@ ONE_MODE = say("\nThis fails in {mode} mode only; in {other} mode it passes.")
 NO_GRAD = say("\nThis fails under torch.no_grad() only; where gradients are recorded it passes.")
 HELD = "it is right for {what} made of numbers that 16 bits hold"
 CALLED_BETWEEN = say("without a call of the same module between forward and backward it is right")
+ARRIVING = say("\nThe gradient that arrives is not contiguous in memory; with one that is, this passes.")
 T = TypeVar("T")
+Layout = Callable[[Tensor], Tensor]  # gives the same numbers, in another order in memory
 MOST_ROUNDED = 16.0  # ulp: several roundings in a row are off by less, an overflow by more
 MAX_ELEMENTS = 1 << 16  # far more than any case needs; limits the expected numbers, which are drawn in this process
 
@@ -171,6 +176,15 @@ def check_only_parameter(
     require(value.dtype == dtype, say(DTYPE_WHEN, when=when, **dtypes) if when else say(DTYPE, **dtypes))
     require(value.device.type == torch.device(device).type, elsewhere(say("the parameter"), value.device, device))
     return value
+
+
+def check_redrawn(module: StudentModule, elements: int, device: str) -> None:
+    """Require the parameter of a float32 module to stay what it was but for its dtype, where it is drawn again."""
+    other = DTYPES[-1]
+    converted = module.to(other).train(False)
+    converted.reset_parameters()
+    with suppress(Crashed), stating(say(REDRAWN, dtype=name(other))):  # the property about the draw charges for a crash
+        check_only_parameter(converted, elements, other, device)
 
 
 def check_beside(student: Student, check: Callable[[bool], None]) -> None:
@@ -291,6 +305,24 @@ def with_a_call_between(check: Callable[[bool], T]) -> T:
         raise fault.with_more(CALLED_BETWEEN if succeeds(lambda: check(False)) else None) from None
 
 
+def plain(x: Tensor) -> Tensor:
+    """The numbers as they are."""
+    return x
+
+
+def across(x: Tensor) -> Tensor:
+    """``[b, s, ...]`` numbers with the next dimension outside ``s`` in memory, as before ``x.transpose(1, 2)``."""
+    return x.transpose(1, 2).contiguous().transpose(1, 2)
+
+
+def laid_out(check: Callable[[Tensor], T], upstream: Tensor, layout: Layout = across) -> T:
+    """Check a gradient for an upstream one in some layout; a fault says if it is right for one in contiguous memory."""
+    try:
+        return check(layout(upstream))
+    except (WrongAnswer, Crashed) as fault:
+        raise fault.with_more(ARRIVING if layout is not plain and succeeds(lambda: check(upstream)) else None) from None
+
+
 def failing_in(training: bool) -> Message:
     """Says in which mode alone a check fails."""
     mode, other = ("train", "eval") if training else ("eval", "train")
@@ -309,15 +341,11 @@ def check_output_dtype(build: Callable[[torch.dtype], StudentModule], ids: Tenso
     with stating(say("after module.to({dtype}), built as {built}", dtype=name(other), built=name(dtype))):
         converted = build(dtype).to(other)
         check_dtype(converted(ids), other)
-    if dtype is torch.float32:  # one dtype shows it
-        converted.reset_parameters()
-        with suppress(Crashed), stating(say(REDRAWN, dtype=name(other))):
-            check_dtype(converted(ids), other)  # the property about the draw charges for a crash
 
 
-def in_columns(tensor: Tensor) -> Tensor:
-    """The same numbers, each matrix of the last two dimensions in memory column by column."""
-    return tensor.mT.contiguous().mT
+def in_columns(ids: Tensor) -> Tensor:
+    """The same ids, in memory column by column."""
+    return ids.T.contiguous().T
 
 
 def check_digits(check: Callable[..., None], **given: tuple[Tensor, ...]) -> None:

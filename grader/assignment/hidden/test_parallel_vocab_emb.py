@@ -22,6 +22,7 @@ from grader.assignment.hidden.checks import (
     RESET,
     RIGHT_FOR,
     WIDE_RIGHT,
+    across,
     check_beside,
     check_defaults,
     check_drawn,
@@ -29,13 +30,16 @@ from grader.assignment.hidden.checks import (
     check_ids,
     check_only_parameter,
     check_output_dtype,
+    check_redrawn,
     check_refusal,
     check_rows_drawn,
     check_sizes_named,
     digits,
     in_columns,
     in_mode,
+    laid_out,
     mirrored,
+    plain,
     stating,
     succeeds,
     told_refused,
@@ -439,6 +443,8 @@ def test_the_shard_is_the_only_parameter(student: Student, dtype: torch.dtype, d
             others = succeeds(lambda: student.ParallelVocabEmbedding(vocab_size=VOCAB, emb_size=EMB).parameters())
             raise crash.with_more(say(CALLED, sizes=stated(**sizes)) if others else None) from None
         check_shape(shard, [VOCAB // world, EMB], say("the parameter"))
+    if dtype is torch.float32:  # one dtype shows it
+        check_redrawn(module, VOCAB // world * EMB, device)
 
 
 def check_shard_by_default(student: Student) -> Tensor:
@@ -731,10 +737,7 @@ def check_shard_gradient(
     device: str,
     training: bool = True,
 ) -> None:
-    """Require the gradient that follows from the rows that single ids give.
-
-    The gradient of the output comes as a transposed view, as from a transposition that follows.
-    """
+    """Require the gradient that follows from the rows that single ids give."""
     own, given = own_rows(*place), ids.reshape(2 - len(ids) % 2, -1).to(device)
 
     def module(shard: Tensor) -> StudentModule:
@@ -745,13 +748,13 @@ def check_shard_gradient(
         return numbers(module(shard)(given), upstream.shape)
 
     upstream = upstream_integers(seed, (len(ids), EMB), table.dtype, small=not rows.has_digits_of(table))
-    arriving = in_columns(upstream.reshape(*given.shape, EMB).to(device))
     what = say(OF_SHARD, dtype=name(table.dtype), rank=place[0], world=place[1])
 
-    def check(between: bool) -> None:
+    def check(arriving: Tensor, between: bool) -> None:
         others = mirrored(given) * between
-        found = module(table[own]).gradients(given, upstream=arriving, between=others)
+        found = module(table[own]).gradients(given, upstream=arriving.to(device), between=others)
         gradient = rows_held(gradient_of(found.of_parameters, say("the shard")), table, own)
         check_gradient(gradient, rows, ids, upstream, own, what, outputs, table[own])
 
-    with_a_call_between(check)
+    layout = plain if sum(place) % 2 else across  # each with each mode and each dtype
+    laid_out(lambda one: with_a_call_between(partial(check, one)), upstream.reshape(*given.shape, EMB), layout)

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from grader.assignment import ASSIGNMENT
 from grader.assignment.hidden.checks import in_turns
+from grader.assignment.hidden.norm_inputs import ASKED, MORE, SEVERAL
 
 # Each handler raises, or excuses, or only asks what a module does.
 FAULTS = {"Crashed", "InvalidReply", "StudentFault", "TimedOut", "WrongAnswer"}
@@ -22,7 +24,7 @@ ASKING = {
     "succeeds": "asks whether a request succeeds, to tell which property charges",
     "rotates": "whether the function answers where it has failed in a module, to tell which property charges",
     "_refused": "asks for an exception: none is the fault",
-    "check_output_dtype": "the property about the draw charges for a crash after a reset",
+    "check_redrawn": "the property about the draw charges for a crash after a reset",
     "check_rows_drawn": "tries the module's own rows after the whole table, and raises if neither is right",
     "check_overwritten": "autograd refuses a call that changes its input: the reading's excuse covers it",
     "may_refuse": "a table is a buffer, which the caller moves with the module",
@@ -102,3 +104,9 @@ def test_by_turns_all_conditions_meet_in_as_many_cases_as_two_axes_have() -> Non
         names, cases = in_turns("again", "value", **{f"v{number}": number for number in range(count)}).args
         assert len(cases) == 3 * count
         assert apart(dict(zip(names, case, strict=True)) for case in cases) == set()
+
+
+def test_in_the_gradients_of_the_norm_all_conditions_meet() -> None:
+    cases = [row._asdict() | ({"shape": SEVERAL} if row.shape == MORE else {}) for row in ASKED]
+    assert apart(cases) == set()
+    assert (("dtype", str(torch.float32)), ("gamma_dtype", str(torch.float32))) in apart(cases[2:])
