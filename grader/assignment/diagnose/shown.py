@@ -174,7 +174,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "norm_step_in_16_bits": (told(norm.BESIDE_FLOAT32, dtype=("float16", "bfloat16"), lacks=(norm.OTHER_EPS,)),),
     "norm_input_clamped": (told(norm.CLAMPED),),
     "few_digits": (told(STEPS, NOT_FINITE, norm.OVERFLOW), told(RECEIVES, seen=FEW_DIGITS, only=True)),
-    "shard_seed_without_rank": (told(draws.ONE_SEED),),
+    "shard_seed_without_rank": (told(draws.ONE_SEED, lacks=(checks.RIGHT_AGAIN,)),),
     "init_other_scale": (
         told(*STRETCHED, lacks=(draws.OF_SEED, draws.NEXT_SEED, draws.AFTER_DRAWS, draws.LATER)),
         ONE_NUMBER_DRAWN,  # a mean of zero in place of the deviation

@@ -58,6 +58,7 @@ RESET = say("{what} after the parameter was filled with 7 and reset_parameters()
 ALONE = say("alone, in a new process, these are right: other modules or earlier calls change them")
 UNSEEDED = say("two new modules with this seed hold different numbers")
 SEEDED = say("two new modules with this seed hold the same numbers, but not the first of this seed or of one near it")
+RIGHT_AGAIN = say("after reset_parameters() it is right; the draw by the constructor is not")
 RIGHT_FOR = "for {sizes} it is right"
 WIDE_RIGHT = say(
     "\nThis table is bfloat16, with ids from 257 on; with a float32 table, the same ids give their own rows."

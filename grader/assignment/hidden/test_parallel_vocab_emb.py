@@ -20,6 +20,7 @@ from grader.assignment.hidden.checks import (
     MOMENTS,
     OTHER_DEFAULT,
     RESET,
+    RIGHT_AGAIN,
     RIGHT_FOR,
     WIDE_RIGHT,
     across,
@@ -399,6 +400,9 @@ def test_each_rank_draws_its_own_rows(
         if beside:
             other = {"init_mean": 9.0, "init_std": 0.5, "init_base_seed": 70}
             student.ParallelVocabEmbedding(vocab_size=64, emb_size=8, rank=3, world_size=4, **other)
+        check_again(module, rank, world)
+
+    def check_again(module: StudentModule, rank: int, world: int) -> None:
         module.assign(*layouts(torch.full((16, 8), 7.0), world)).reset_parameters()
         check_own(module, rank, world, RESET)
 
@@ -417,8 +421,9 @@ def test_each_rank_draws_its_own_rows(
         others = 4 if DRAWN[dtype] == ((0, 1),) else 1
         right = all(succeeds(partial(check_own, built(rank, others), rank, others)) for rank in range(others))
         told_right = say(RIGHT_FOR, sizes=stated(world_size=others)) if right else None
+        again = RIGHT_AGAIN if all(succeeds(partial(check_again, built(rank), rank, 4)) for rank in range(4)) else None
         raise fault.with_more(
-            told_by, told_right, unseeded(student, lambda: drawn_rows(built(2), 2, device), fault)
+            told_by, told_right, again, unseeded(student, lambda: drawn_rows(built(2), 2, device), fault)
         ) from None
 
 
