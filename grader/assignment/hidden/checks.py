@@ -51,8 +51,8 @@ MOMENTS = "{what}, mean {mean} and standard deviation {std}"
 OTHER_DEFAULT = "the default of {argument} differs from the stub: omitting it gives a different module"
 SHARE = "as if {share} times eps were added"
 REDRAWN = (
-    "after module.to({dtype}), eval() and reset_parameters(), which has to draw into the existing parameter and leave "
-    "its dtype and requires_grad as they are"
+    "after module.to({dtype}), eval() and reset_parameters(), which has to draw into the existing parameter "
+    "and leave its dtype and requires_grad as they are"
 )
 RESET = say("{what} after the parameter was filled with 7 and reset_parameters() was called")
 ALONE = say("alone, in a new process, these are right: other modules or earlier calls change them")

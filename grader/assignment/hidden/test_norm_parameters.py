@@ -145,8 +145,8 @@ def test_gamma_is_the_only_parameter(student: Student, dtype: torch.dtype, devic
     hidden, group_size = (24, 4) if dtype is torch.float16 else (16, 16)
     module = student.GroupRMSNorm(hidden_size=hidden, group_size=group_size, dtype=dtype, device=device)
     check_only_parameter(module, hidden, dtype, device)
-    require(not module.buffers(), say("a buffer is registered; this module has none"))
-    if dtype is torch.float32:  # one dtype shows it
+    if dtype is torch.float32:  # one dtype shows the rest
+        require(not module.buffers(), say("a buffer is registered; this module has none"))
         check_redrawn(module, hidden, device)
 
 
