@@ -3,8 +3,8 @@
 ========================  ==================================================  ======================================
 ``grader.extras.…``       what the core asks of it                            without it
 ========================  ==================================================  ======================================
-``decisions``             ``decisions_of(folder, lines, reports, rubric,      nobody decided anything
-                          ledger, note)``: the :class:`Book` of a class;
+``decisions``             ``decided(known, ledger, note)``: the               nobody decided anything
+                          :class:`GradedClass` after people's decisions;
                           ``with_files(folder, candidates)``: misnamed files
 ``diff``                  ``print_preview(out, candidates, settings,          ``grade --dry-run`` is refused
                           reader)``
@@ -13,7 +13,7 @@
                           ``known(folder, submissions)``: pseudonyms
 ``notebook_points``       ``read_practice(path, worth)``: practice points     ``grade --notebooks`` is refused
 ``viva``                  ``understood(folder)``: points by submission, and   nobody was asked anything
-                          ``picture(entries, points, language)``
+                          ``picture(entries, language)``
 ``canvas``, ``moodle``,   ``submissions(listing)``: a :class:`Found` for      each submission is a folder or an
 ``gradescope``,           each submission in such an export; none if it is    archive
 ``clones``                no such export

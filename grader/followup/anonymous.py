@@ -20,7 +20,7 @@ from pathlib import Path
 
 from pydantic import Field, ValidationError
 
-from grader.core.grades.decided import DecidedClass, StudentGrade
+from grader.core.grades.graded import GradedClass, StudentGrade
 from grader.core.intake.origin import Origin, Student
 from grader.core.messages import Message, MessagePart, Part, UserError, as_data, from_data
 from grader.core.results.files import write_text
@@ -95,7 +95,7 @@ class Anonymous:
     def grades(self, graded: Sequence[StudentGrade], pseudonym: str) -> list[StudentGrade]:
         """The grades of a submission; of a team, each member has a number. What people said about it is left out."""
         pairs = zip(graded, called(pseudonym, len(graded)), strict=True)
-        return [replace(one, student=Student(id=name), rulings=(), blank="") for one, name in pairs]
+        return [replace(one, student=Student(id=name), decisions=(), blank="") for one, name in pairs]
 
     def attention(self, found: Iterable[Attention]) -> list[Attention]:
         """Who needs a person, and why; texts about files are left out."""
@@ -117,7 +117,7 @@ def own_names(line: SummaryLine) -> re.Pattern[str]:
     return _matching([line], cased=SHORT)
 
 
-def hide(known: DecidedClass) -> Anonymous:
+def hide(known: GradedClass) -> Anonymous:
     """What takes the place of everyone in a class; raises as :func:`pseudonyms` does."""
     names = pseudonyms(known.folder, [line.id for line in known.lines])
     return Anonymous(names, known.rubric, _matching(known.lines, cased=0))

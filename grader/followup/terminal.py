@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from grader.core.cli.terminal import say
-from grader.core.grades.decided import DecidedClass
-from grader.core.grades.model import for_staff
+from grader.core.grades.graded import GradedClass
 from grader.core.messages import Sentences
 from grader.core.pages import WORDS
 from grader.core.rubric import Rubric
@@ -20,7 +19,7 @@ NONE: Final = "-"
 STYLES = {Kind.DROP: "red", Kind.GONE: "red", Kind.RISE: "green"}
 
 
-def changed(old: DecidedClass | None, new: DecidedClass | None, submission: str, language: str) -> Difference | None:
+def changed(old: GradedClass | None, new: GradedClass | None, submission: str, language: str) -> Difference | None:
     """How a submission differs in points, decisions and grades between two gradings of its class; None if it does not.
 
     A grading is None where it lacks the submission.
@@ -40,11 +39,11 @@ def changed(old: DecidedClass | None, new: DecidedClass | None, submission: str,
     return difference(old.report(submission), new.report(submission), decided, moves)
 
 
-def _said(known: DecidedClass, submission: str, language: str) -> Decisions:
+def _said(known: GradedClass, submission: str, language: str) -> Decisions:
     """What people decided about a submission, in words, by what it is about."""
     found: dict[str, str] = {}
-    for ruling in known.book.about(known.line(submission)):
-        slot, text = ruling.decision.slot, for_staff(ruling, known.rubric, language)
+    for one in known.decisions(known.line(submission)):
+        slot, text = one.slot, one.for_staff(known.rubric, language)
         found[slot] = f"{found[slot]} {text}" if slot in found else text
     return found
 

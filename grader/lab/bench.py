@@ -147,13 +147,14 @@ def hidden_tests(files: Mapping[str, str]) -> tuple[Any, Any]:
 
 def in_rounds(solved: Path, rows: dict[str, list[Cost]]) -> tuple[list[tuple[float, Cost, float]], str]:
     """All steps for one submission, and their baselines; returns the runs with two jobs, and the isolation."""
+    from grader.core.judge.judging import rehearse, run_tests
     from grader.core.sandbox.launch import Zygote
     from grader.core.sandbox.operations import Operations
     from grader.core.sandbox.protocol import pack, unpack
 
     zygote, files = Zygote(SETTINGS.limits), ASSIGNMENT.solution()
     tests, reference = hidden_tests(files)
-    tests.rehearse(reference)
+    rehearse(tests, reference)
 
     def empty_worker() -> None:
         worker = zygote.start({})
@@ -173,7 +174,7 @@ def in_rounds(solved: Path, rows: dict[str, list[Cost]]) -> tuple[list[tuple[flo
         rows[TORCH].append(python("-c", "import torch"))
         rows["make test"].append(python("-m", "tests", cwd=solved))
         rows[PLAIN].append(plain(files))
-        rows["(b) warm and unsafe, in one process"].append(cost(lambda: tests.run(reference)))
+        rows["(b) warm and unsafe, in one process"].append(cost(lambda: run_tests(tests, reference)))
         rows["(c) the submission's own arithmetic"].append(cost(arithmetic, 5))
         rows["(d) one empty worker"].append(cost(empty_worker, 10))
         rows["(e) unpacking and packing"].append(cost(lambda: [pack(unpack(packed)) for packed in recorded], 5))

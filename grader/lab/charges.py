@@ -20,6 +20,7 @@ from grader.assignment.corpus.variants.slips import SLIPS, combined_styles, samp
 from grader.assignment.diagnose import diagnose
 from grader.core.judge.devices import devices
 from grader.core.judge.hidden_tests import HiddenTests
+from grader.core.judge.judging import run_tests
 from grader.core.judge.student import Student
 from grader.core.results import outcome
 from grader.core.results.outcome import CaseResult, Outcome
@@ -104,7 +105,7 @@ def judged(variant: Variant) -> tuple[Student, list[CaseResult]]:
     """The submission as a student, and the outcome of each case of its task."""
     with warnings.catch_warnings(action="ignore"):  # a student's code may warn
         student = Student(variant.files, InProcessWorker, ASSIGNMENT.rubric, Limits(submission_s=1e6))
-        return student, hidden_tests(task_of(variant)).run(student)
+        return student, run_tests(hidden_tests(task_of(variant)), student)
 
 
 def charge(kind: str, variant: Variant) -> Charge:

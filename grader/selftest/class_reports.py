@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 
-from grader.core.grades.decided import NOTHING, StudentGrade, grades
+from grader.core.grades.graded import StudentGrade
 from grader.core.intake.origin import Origin, Student
 from grader.core.judge.wording import PLACES
 from grader.core.messages import as_data, quoted, say
-from grader.core.pages.render import Pages
+from grader.core.pages.render import NOTHING, Pages
 from grader.core.results.language import task_in_language
 from grader.core.results.outcome import FRAME, RAISED, Outcome
 from grader.core.results.report import (
@@ -20,11 +20,11 @@ from grader.core.results.report import (
     Report,
     SubmissionInfo,
     TaskReport,
-    summary_line,
 )
 from grader.core.rubric import Property, Task
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest.reports import PROVENANCE as PROVENANCE
+from grader.selftest.reports import known_class
 from grader.selftest.reports import write as write
 
 ENVIRONMENTS = (
@@ -137,11 +137,9 @@ class PlainPages(Pages):
     def student(
         self,
         report: Report,
-        practice: Practice | None = None,
         found: Sequence[StudentGrade] | None = None,
-        understood: Practice | None = None,
+        beside: Mapping[str, Practice] = NOTHING,
     ) -> str:
         """The page with the grades by the policy alone, unless others are given."""
-        line = summary_line(report)
-        alone = grades([line], NOTHING, self._rubric.policy)[line.id]
-        return super().student(report, practice, alone if found is None else found, understood)
+        alone = known_class([report], self._rubric).grades[report.submission.id]
+        return super().student(report, alone if found is None else found, beside)

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from grader.core.grades.decided import Book, DecidedClass
-from grader.core.grades.people import People
+from grader.core.grades.graded import GradedClass
 from grader.core.intake.origin import Origin, Student
 from grader.core.results.database import opened
 from grader.core.results.files import stamp
@@ -101,11 +100,11 @@ def write_class(out: Path, *reports: Report) -> Path:
     return out
 
 
-def known_class(reports: Sequence[Report], rubric: Rubric) -> DecidedClass:
+def known_class(reports: Sequence[Report], rubric: Rubric) -> GradedClass:
     """A class about which nobody has decided anything, without a folder."""
     lines = [summary_line(one) for one in reports]
     by_id = {one.submission.id: one for one in reports}
-    return DecidedClass(Path(), lines, Book(people=People(lines)), rubric, by_id.__getitem__)
+    return GradedClass(Path(), lines, rubric, by_id.__getitem__)
 
 
 def unreadable(identifier: str, reason: str = "The zip cannot be read.", **fields: Any) -> Report:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from starlette.testclient import TestClient
 
-from grader.core.grades.model import Decision
 from grader.core.intake.origin import Origin, Student
 from grader.core.intake.submission import Submission
 from grader.core.results.outcome import Outcome
@@ -16,6 +15,7 @@ from grader.core.results.report import Attention, Report, Summary, write_json
 from grader.core.results.written import note
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.extras.decisions.file import read
+from grader.extras.decisions.model import Decision
 from grader.extras.decisions.review.app import Review, application
 from grader.extras.decisions.review.classroom import Classroom
 from grader.extras.decisions.review.pages import Hide, ReviewPages

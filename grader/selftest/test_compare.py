@@ -29,6 +29,7 @@ from grader.core.judge.compare import (
 )
 from grader.core.judge.faults import WrongAnswer
 from grader.core.judge.hidden_tests import HiddenTests, HiddenTestsError
+from grader.core.judge.judging import run_tests
 from grader.core.judge.wording import in_two_decimals
 from grader.core.messages import quoted
 from grader.examples.small.grader.assignment import ASSIGNMENT
@@ -381,7 +382,7 @@ def collected(place: Path, text: str) -> HiddenTests:
 def test_what_a_test_asks_for_decides_how_it_is_run(tmp_path: Path) -> None:
     ada = Mock(["name", "excuses", "start_case", "start_afresh", "condemns", "announce", "begin"], excuses=())
     ada.name, ada.condemns.return_value = "ada", False
-    results = collected(tmp_path, TESTS).run(ada)
+    results = run_tests(collected(tmp_path, TESTS), ada)
     assert {result.id: (str(result.outcome), result.message) for result in results} == OUTCOMES
     assert ada.start_case.call_count == len(OUTCOMES)
     assert "KeyError" in next(result.detail for result in results if result.id == "may_be_wrong_itself")

@@ -45,7 +45,7 @@ def test_nothing_is_wider_than_the_terminal(language: str) -> None:
     screen = Console(file=io.StringIO(), force_terminal=True, width=60)
     print_report(report, ASSIGNMENT.rubric, language, screen)
     standing = entry(report)
-    print_class([standing], screen, {}, language)
+    print_class([standing], screen, language)
     print_statistics(class_statistics([standing]), ASSIGNMENT.rubric, language, screen, {})
     lines = Text.from_ansi(screen.file.getvalue()).plain.splitlines()  # type: ignore[attr-defined] # a StringIO
     assert len(lines) > 20
@@ -70,7 +70,7 @@ def test_whatever_stops_a_command_is_one_line(
     def read(*_: object) -> None:
         raise stops
 
-    monkeypatch.setattr(show, "read_decided", read)
+    monkeypatch.setattr(show, "read_graded", read)
     assert refused("show", tmp_path, code=code) == f"grader: {line}"
 
 

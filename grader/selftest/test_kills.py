@@ -28,7 +28,7 @@ from grader import REPOSITORY
 from grader.__main__ import app
 from grader.core.cli import grade
 from grader.core.cli.terminal import choose
-from grader.core.grades.model import FILE
+from grader.core.grades.graded import FILE
 from grader.core.intake.origin import Origin, Student
 from grader.core.intake.submission import Submission
 from grader.core.results.database import LEDGER

@@ -33,7 +33,8 @@ def make(rubric: Rubric) -> Make:
     """``make(report)``: the page of one student, in English unless said otherwise."""
 
     def page(report: Report, practice: Practice | None = None, language: str = "en", handout: str = "") -> str:
-        return PlainPages(rubric, language, handout).student(in_language(report, ASSIGNMENT, language), practice)
+        beside = {"practice": practice} if practice else {}
+        return PlainPages(rubric, language, handout).student(in_language(report, ASSIGNMENT, language), beside=beside)
 
     return page
 
@@ -158,7 +159,8 @@ def test_practice_lateness_and_notices_are_told(rubric: Rubric) -> None:
     info = SubmissionInfo(id="pair", sha256="0", files=[], notices=["src/swiglu.py is missing."], origin=origin)
     strict = rubric.model_copy(update={"policy": Policy(late_penalty=LatePenalty(per_day=0.1), bonus_cap=10)})
     practice = Practice(points=7.5, max_points=10, unsettled=["0_small: double"])
-    text = parse(PlainPages(strict, "en").student(graded("pair", submission=info), practice)).text
+    report = graded("pair", submission=info)
+    text = parse(PlainPages(strict, "en").student(report, beside={"practice": practice})).text
     for part in (
         "Ada L, Bo pair",
         "Practice 7.5 / 10",
@@ -194,7 +196,8 @@ def test_hostile_text_stays_text(rubric: Rubric) -> None:
         for text in (
             pages.student(in_language(hostile, ASSIGNMENT, language)),
             pages.student(
-                in_language(unreadable, ASSIGNMENT, language), Practice(points=0, max_points=1, unsettled=[HOSTILE])
+                in_language(unreadable, ASSIGNMENT, language),
+                beside={"practice": Practice(points=0, max_points=1, unsettled=[HOSTILE])},
             ),
             pages.classroom([entry(hostile), entry(unreadable)]),
         ):

@@ -40,7 +40,7 @@ def texts(rubric: Rubric) -> dict[str, str]:
         found[f"class-{language}"] = pages.classroom([entry(report, practice) for report in reports])
         for report in reports:
             name = f"{report.submission.id}-{report.status}-{language}"
-            found[name] = pages.student(in_language(report, ASSIGNMENT, language), practice)
+            found[name] = pages.student(in_language(report, ASSIGNMENT, language), beside={"practice": practice})
     return found
 
 

@@ -8,6 +8,7 @@ from functools import cache
 
 from grader.core.assignment import Assignment
 from grader.core.judge.hidden_tests import HiddenTests
+from grader.core.judge.judging import run_tests
 from grader.core.judge.student import Student
 from grader.core.results.outcome import CaseResult
 from grader.core.sandbox.handle import InProcessWorker
@@ -24,7 +25,7 @@ def hidden_tests_of(assignment: Assignment, devices: Sequence[str] = ("cpu",), s
     def judge(files: Mapping[str, str], task: str | None = None) -> list[CaseResult]:
         # pytest's own filters would turn a student's warning into an exception.
         with warnings.catch_warnings(action="ignore"):
-            results: list[CaseResult] = collected(task).run(Student(files, InProcessWorker, rubric, Limits()))
+            results: list[CaseResult] = run_tests(collected(task), Student(files, InProcessWorker, rubric, Limits()))
             return results
 
     return judge

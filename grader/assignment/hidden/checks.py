@@ -44,7 +44,9 @@ REGISTERED = "{n} parameters are registered, not {wanted}"
 DTYPE = "the parameter has dtype {actual}; {wanted} was requested"
 DTYPE_WHEN = "the parameter has dtype {actual} {when}; {wanted} was requested"
 AFTER = say("{what} after the call")
-EXPANDED = say("\nThese ids are expanded: their rows share memory, as those of ids.expand(b, s) do.")
+EXPANDED = say(
+    "\nThese ids are expanded, as by ids.expand(b, s): their rows share memory, so no operation may write into them."
+)
 MOMENTS = "{what}, mean {mean} and standard deviation {std}"
 OTHER_DEFAULT = "the default of {argument} differs from the stub: omitting it gives a different module"
 SHARE = "as if {share} times eps were added"
@@ -52,10 +54,11 @@ REDRAWN = (
     "after module.to({dtype}), eval() and reset_parameters(), which has to draw into the existing parameter "
     "and leave its dtype and requires_grad as they are"
 )
-RESET = say("{what} after reset_parameters()")
+RESET = say("{what} after the parameter was filled with 7 and reset_parameters() was called")
 ALONE = say("alone, in a new process, these are right: other modules or earlier calls change them")
 UNSEEDED = say("two new modules with this seed hold different numbers")
 SEEDED = say("two new modules with this seed hold the same numbers, but not the first of this seed or of one near it")
+RIGHT_AGAIN = say("after reset_parameters() it is right; the draw by the constructor is not")
 RIGHT_FOR = "for {sizes} it is right"
 WIDE_RIGHT = say(
     "\nThis table is bfloat16, with ids from 257 on; with a float32 table, the same ids give their own rows."
@@ -200,16 +203,14 @@ def check_beside(student: Student, check: Callable[[bool], None]) -> None:
 
 def right_alone(student: Student, check: Callable[[], object]) -> bool:
     """Whether a check succeeds where it is the first thing that a new worker is asked for."""
-    student.start_afresh()
-    alone = succeeds(check)
-    student.start_afresh()
-    return alone
+    with student.aside():
+        return succeeds(check)
 
 
 def unseeded(student: Student, make: Callable[[], Tensor], fault: WrongAnswer) -> Message | None:
     """Says if two new modules, the first of a process, differ; if nobody knows their numbers, also if they do not."""
-    student.start_afresh()
-    one, other = make(), make()
+    with student.aside():
+        one, other = make(), make()
     same = one.shape == other.shape and torch.allclose(one, other, rtol=0, atol=0, equal_nan=True)
     return UNSEEDED if not same else SEEDED if fault.message.fields(UNKNOWN) is not None else None
 
@@ -232,29 +233,45 @@ def in_mode(check: Callable[[bool], T], training: bool, told: Callable[[bool], M
         raise fault.with_more((told or failing_in)(training) if alone else None) from None
 
 
+def modes_of(dtype: torch.dtype) -> tuple[bool, ...]:
+    """Training and evaluation in float32, one of the two in each dtype of 16 bits."""
+    return {torch.float32: (True, False), torch.float16: (True,)}.get(dtype, (False,))
+
+
 def check_untouched(
-    called: StudentFunction, *arguments: Tensor, check: Callable[[list[Tensor]], None]
-) -> tuple[Tensor, Tensor]:
+    called: StudentFunction,
+    *arguments: Tensor,
+    check: Callable[[list[Tensor]], None],
+    modes: tuple[bool, ...] = (True, False),
+) -> list[Tensor]:
     """Call it in training, then in evaluation, which records no gradients, as a function does under ``torch.no_grad``.
+
+    A call with other numbers comes after each, and may not change its output.
 
     Args:
         called: A module or a function.
         arguments: What it is called with.
         check: Given the arguments after each call, requires them to be as they were.
+        modes: In which of the two it is called, training first.
 
     Returns:
-        The two outputs.
+        The outputs.
     """
 
     def observed(recording: bool) -> Tensor:
         if isinstance(called, StudentModule):
             called.train(recording)
-        output, after = called.observe(*arguments, recording=recording)
+        output, after = called.observe(*arguments, recording=recording, then=mirrored(*arguments))
         check(after)
         return output
 
     told = None if isinstance(called, StudentModule) else lambda recording: None if recording else NO_GRAD
-    return in_mode(observed, True, told), in_mode(observed, False, told)
+    return [in_mode(observed, training, told) for training in modes]
+
+
+def mirrored(*arguments: Tensor) -> list[Tensor]:
+    """Arguments of the same shapes with other numbers, in new memory, for a call that comes after one with these."""
+    return [argument.flip(-1) for argument in arguments]
 
 
 def check_ids(ids: Tensor, after: Sequence[Tensor]) -> None:

@@ -456,7 +456,13 @@ def test_earlier_calls_leave_no_trace(student: Student, seed: int, device: str) 
     check_history(
         make,
         # the last one built is unlike, since it may be remembered
-        [alike, other, Step(input=more), Step(input=narrow.bfloat16()), *updated_in_both_modes(calls, updates)],
+        [
+            alike,
+            other,
+            Step(input=more),
+            Step(input=narrow.bfloat16()),
+            *updated_in_both_modes([calls[0], *calls], updates),
+        ],
         (gammas[0],),
         lambda fault: student.excuse(fault, ("norm_groups", "norm_purity") if is_random(fault) else FORWARD),
     )

@@ -20,6 +20,7 @@ from grader.assignment.hidden.checks import (
     MOMENTS,
     OTHER_DEFAULT,
     RESET,
+    RIGHT_AGAIN,
     RIGHT_FOR,
     WIDE_RIGHT,
     across,
@@ -38,12 +39,14 @@ from grader.assignment.hidden.checks import (
     in_columns,
     in_mode,
     laid_out,
+    mirrored,
     plain,
     stating,
     succeeds,
     told_refused,
     unseeded,
     upstream_integers,
+    with_a_call_between,
 )
 from grader.assignment.hidden.devices import check_on
 from grader.assignment.hidden.shards import (
@@ -102,7 +105,9 @@ from grader.testing import (
 OF_SHARD = "{dtype} gradient of the shard of rank {rank} of {world}"
 RAISE = "\nOn rank {rank} of {world}, these ids raise it: {ids}."
 CALLED = "\nThe constructor was called with {sizes}."
-RIGHT_AMONG = "with {world} ranks and ids of other ranks in the same call, its own ids give the right rows"
+RIGHT_AMONG = (
+    "this call has own ids only; with {world} ranks and ids of other ranks beside them, they give the right rows"
+)
 BY_FIRST_ROW = say("at [i, j], each rank gives zeros or not as for the id at [0, j]: not every id is looked at")
 CALLED_WITH = "vocab_size={vocab_size}, rank {rank} of {world}, ids {ids}"
 FOREIGN_IDS = "ids of other ranks on rank {rank} of {world}"
@@ -156,6 +161,8 @@ def told_alone(student: Student, table: Tensor, rank: int, world: int, device: s
     crashing = rows.given[own].isnan().any(-1)
     if bool(crashing.all()):
         return []
+    if world > 1 and bool((rows.source[own] == own).all()):
+        return [say(RIGHT_AMONG, world=world)]
     ids = ", ".join(map(str, own[crashing].tolist()))
     shifted = own[(rows.source[own] != own) & (rows.source[own] >= 0)].tolist()
     some = [say(GIVES, id=one, seen=say(ROW_OF, id=int(rows.source[one]))) for one in shifted[:TOLD]]
@@ -338,7 +345,7 @@ def ids_to_sum(seed: int, world: int) -> Tensor:
 
 @pytest.mark.rubric("shard_sum_over_ranks")
 @contract_first(sum_by_contract, *ROWS)
-@pytest.mark.parametrize("split", [(1, 3), (4,)], ids=["three_ranks", "four_ranks"])
+@pytest.mark.parametrize("split", [(1, 3), (4,)], ids=["one_and_three_ranks", "four_ranks"])
 def test_shards_add_up_to_what_they_give_alone(
     student: Student, seed: int, split: tuple[int, ...], device: str
 ) -> None:
@@ -393,6 +400,9 @@ def test_each_rank_draws_its_own_rows(
         if beside:
             other = {"init_mean": 9.0, "init_std": 0.5, "init_base_seed": 70}
             student.ParallelVocabEmbedding(vocab_size=64, emb_size=8, rank=3, world_size=4, **other)
+        check_again(module, rank, world)
+
+    def check_again(module: StudentModule, rank: int, world: int) -> None:
         module.assign(*layouts(torch.full((16, 8), 7.0), world)).reset_parameters()
         check_own(module, rank, world, RESET)
 
@@ -411,8 +421,9 @@ def test_each_rank_draws_its_own_rows(
         others = 4 if DRAWN[dtype] == ((0, 1),) else 1
         right = all(succeeds(partial(check_own, built(rank, others), rank, others)) for rank in range(others))
         told_right = say(RIGHT_FOR, sizes=stated(world_size=others)) if right else None
+        again = RIGHT_AGAIN if all(succeeds(partial(check_again, built(rank), rank, 4)) for rank in range(4)) else None
         raise fault.with_more(
-            told_by, told_right, unseeded(student, lambda: drawn_rows(built(2), 2, device), fault)
+            told_by, told_right, again, unseeded(student, lambda: drawn_rows(built(2), 2, device), fault)
         ) from None
 
 
@@ -621,7 +632,8 @@ def check_that_nothing_changes(
     module = construct(student, table, rank, world, device)
 
     def observed(training: bool) -> Tensor:
-        output, after = module.train(training).observe(ids.to(device), recording=training)
+        there = ids.to(device)
+        output, after = module.train(training).observe(there, recording=training, then=mirrored(there))
         check_ids(ids, after)
         return output
 
@@ -640,7 +652,7 @@ def test_earlier_calls_leave_no_trace(student: Student, seed: int, device: str) 
     ids, own = integers(seed, "calls", shape=(3, 4, 12), low=4, high=20), own_rows(1, 3)
     ids[:, 2, 5:7] = torch.tensor([9, 14])
     updates = [Step(update=layouts(table[own], 3)) for table in (second, first)]
-    other = Step(other=lambda: student.ParallelVocabEmbedding(vocab_size=VOCAB, emb_size=EMB, rank=1, world_size=4))
+    other = Step(other=lambda: student.ParallelVocabEmbedding(vocab_size=VOCAB, emb_size=EMB, rank=3, world_size=4))
     alike = Step(other=lambda: middle_shard(student, device).assign(*layouts(second[own], 3)), alike=True)
     steps = [alike, other, *with_ids(ids.to(device), updates)]
     check_history(
@@ -743,10 +755,11 @@ def check_shard_gradient(
     upstream = upstream_integers(seed, (len(ids), EMB), table.dtype, small=not rows.has_digits_of(table))
     what = say(OF_SHARD, dtype=name(table.dtype), rank=place[0], world=place[1])
 
-    def check(arriving: Tensor) -> None:
-        found = module(table[own]).gradients(given, upstream=arriving.to(device))
+    def check(arriving: Tensor, between: bool) -> None:
+        others = mirrored(given) * between
+        found = module(table[own]).gradients(given, upstream=arriving.to(device), between=others)
         gradient = rows_held(gradient_of(found.of_parameters, say("the shard")), table, own)
         check_gradient(gradient, rows, ids, upstream, own, what, outputs, table[own])
 
     layout = plain if sum(place) % 2 else across  # each with each mode and each dtype
-    laid_out(check, upstream.reshape(*given.shape, EMB), layout)
+    laid_out(lambda one: with_a_call_between(partial(check, one)), upstream.reshape(*given.shape, EMB), layout)

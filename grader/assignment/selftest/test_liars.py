@@ -19,6 +19,7 @@ from torch import Tensor
 from grader.assignment import ASSIGNMENT
 from grader.assignment.corpus.variants import all_variants
 from grader.core.judge.hidden_tests import HiddenTests
+from grader.core.judge.judging import run_tests
 from grader.core.judge.student import Student
 from grader.core.sandbox.handle import InProcessWorker, Operation
 from grader.core.sandbox.limits import Limits
@@ -128,7 +129,7 @@ def _judged(files: tuple[tuple[str, str], ...], task: str, seed: int) -> Judged:
 
     with warnings.catch_warnings(action="ignore"):
         student = Student(dict(files), Noting, ASSIGNMENT.rubric, Limits(submission_s=1e6))
-        gone = charges.lost(_tests(task, seed).run(student))
+        gone = charges.lost(run_tests(_tests(task, seed), student))
     return Judged(charges.points(ASSIGNMENT.rubric.only(task).properties.keys() - gone), gone, frozenset(asked))
 
 

@@ -12,6 +12,7 @@ import pytest
 from grader.assignment import ASSIGNMENT
 from grader.assignment.corpus.variants import all_variants
 from grader.core.judge.hidden_tests import HiddenTests
+from grader.core.judge.judging import run_tests
 from grader.core.judge.student import Student
 from grader.core.results.outcome import Outcome
 from grader.core.sandbox.handle import InProcessWorker
@@ -40,7 +41,7 @@ def test_pytest_alone_comes_to_the_same_outcomes(tmp_path: Path) -> None:
     plainly = {test["nodeid"].partition("::")[2]: test["outcome"] for test in tests}
 
     hidden = HiddenTests(ASSIGNMENT, ("cpu",), 0, ASSIGNMENT.rubric.properties)
-    results = hidden.run(Student(files, InProcessWorker, ASSIGNMENT.rubric, Limits()))
+    results = run_tests(hidden, Student(files, InProcessWorker, ASSIGNMENT.rubric, Limits()))
     items = [item for of_property in hidden.plugin.tests.values() for item in of_property]
     judged = {
         item.nodeid.partition("::")[2]: WORDS.get(result.outcome, "failed")

@@ -19,7 +19,7 @@ from grader.core.export.drops import drops, remember
 from grader.core.export.rows import Export, Format, Request, blanks, grouped, refusals, rows
 from grader.core.export.table import plain
 from grader.core.extras import extra
-from grader.core.grades.decided import DecidedClass
+from grader.core.grades.graded import GradedClass
 from grader.core.results.database import opened
 from grader.core.results.files import write_text
 from grader.core.results.report import Report, Summary, SummaryLine
@@ -33,7 +33,7 @@ from .terminal import (
     ending,
     fail,
     graded_folder,
-    read_decided,
+    read_graded,
     refuse_partial,
     say,
     warn,
@@ -73,7 +73,7 @@ class Prepared:
         lower: The grades that are lower than they were.
     """
 
-    known: DecidedClass
+    known: GradedClass
     made: Export
     lower: list[tuple[str, str]]
 
@@ -111,7 +111,7 @@ class Prepared:
         if self.lost and not accept_blanks:
             lost = f"grades that would be blank: {self.lost} (--accept-blanks exports the others)"
             found.append((lost, EXIT_GRADER_ERROR))
-        if (unsettled := len(self.known.book.unsettled)) and not accept_stale:
+        if (unsettled := len(self.known.unsettled)) and not accept_stale:
             stale = f"decisions that need another look: {unsettled} (--accept-stale exports them as they are)"
             found.append((stale, EXIT_GRADER_ERROR))
         if graded and not found and self.empty:
@@ -144,7 +144,7 @@ def prepared(
     # Read by id, since the folder may hold reports of earlier runs, too.
     lines = read_written(out / SUMMARY, Summary).submissions
     refuse_partial(out, lines, partial)
-    known = read_decided(out, lines, ledger)
+    known = read_graded(out, lines, ledger)
     students = rows(known, comment, language)
     made = FORMATS[format_ or to].make(students, Request(known.rubric, template, assignment_id))
     made = replace(made, remarks=[*made.remarks, *blanks(students)])

@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 import typer
 
 from grader.core.extras import extra
-from grader.core.grades.model import DecisionError
+from grader.core.grades.graded import DecisionError
 from grader.core.grades.people import students
 from grader.core.intake.candidate import Candidate
 from grader.core.intake.discover import FOLDERS, PLATFORMS
@@ -183,7 +183,7 @@ def _say_what_is_known(run: Run) -> None:
 
 def _show(out: Path, run: Run, entries: Sequence[Entry], practice: Mapping[str, Practice]) -> None:
     """Show the table, and say what went wrong."""
-    print_class(entries, OUT, {}, "en")
+    print_class(entries, OUT, "en")
     for isolation in sorted({environment.isolation for environment in run.environments}):
         if not {"landlock", "namespaces"} & set(isolation.split("+")):
             warn(f"isolation is only {isolation!r}; `grader doctor` shows what is missing.", "yellow")
@@ -220,8 +220,8 @@ def _show(out: Path, run: Run, entries: Sequence[Entry], practice: Mapping[str, 
     for why, names in alike.items():
         say(f"{', '.join(names)}: {why}")
     told = {one.text for one in run.attention}
-    for ruling in (ruling for ruling in run.unsettled if str(ruling) not in told):
-        say(str(ruling))
+    for text in (text for text in run.unsettled if text not in told):
+        say(text)
     if not run.mistake and not run.missing:
         say(f"Next: grader review {shlex.quote(str(out))}" if run.attention else next_step(out, lines))
     if run.mistake:

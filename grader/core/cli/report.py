@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from grader.core.extras import extra
-from grader.core.grades.decided import DecidedClass
+from grader.core.grades.graded import GradedClass
 from grader.core.results.files import write_text
 from grader.core.results.language import in_language
 from grader.core.results.statistics import Entry, entry
@@ -25,7 +25,7 @@ from .terminal import (
     language_of,
     needed,
     prepare,
-    read_decided,
+    read_graded,
     refuse_partial,
     say,
 )
@@ -51,14 +51,14 @@ def report(
 ) -> None:
     """Write static HTML: a class page, and a page per student that explains every lost point."""
     out, language = out or written / ("html/anonymous" if anonymous else "html"), language_of(lang)
-    known = read_decided(written, quiet=anonymous)
+    known = read_graded(written, quiet=anonymous)
     refuse_partial(written, known.lines, partial)
     hidden = needed("anonymous", "--anonymous").hide(known) if anonymous else None
     number = write_pages(known, out, language, handout, hidden)
     say(f"{number} students: {out / 'index.html'}")
 
 
-def write_pages(known: DecidedClass, out: Path, language: str, handout: str = "", hidden: Any = None) -> int:
+def write_pages(known: GradedClass, out: Path, language: str, handout: str = "", hidden: Any = None) -> int:
     """Write ``index.html`` and a page in ``students`` for each; returns how many, or ends the command with one line.
 
     Without a URL of the handout, pages name its files. With ``hidden``, what the extra
@@ -80,9 +80,9 @@ def write_pages(known: DecidedClass, out: Path, language: str, handout: str = ""
             if hidden:
                 one, grades = hidden.report(one), hidden.grades(grades, hidden.names[line.id])
             one = in_language(one, chosen(), language)
-            text = pages.student(one, line.practice, grades, understood.get(line.id))
+            entries.append(entry(one, line.practice, understood.get(line.id)))
+            text = pages.student(one, grades, entries[-1].beside)
             write_text(students / f"{one.submission.id}.html", text)
-            entries.append(entry(one, line.practice))
         here = {one.line.id for one in entries}
         for page in students.glob("*.html"):
             if page.stem not in here:  # a page of an earlier run, whose student is no longer in the class
@@ -90,7 +90,6 @@ def write_pages(known: DecidedClass, out: Path, language: str, handout: str = ""
         attention, told = known.attention(read_attention(known.folder)), known.told(language)
         if hidden:
             attention, told = hidden.attention(attention), []
-            understood = {hidden.names[name]: points for name, points in understood.items() if name in hidden.names}
-        picture = viva.picture(entries, understood, language) if viva else ""
-        write_text(out / "index.html", pages.classroom(entries, attention, told, understood, picture))
+        picture = viva.picture(entries, language) if viva else ""
+        write_text(out / "index.html", pages.classroom(entries, attention, told, picture))
     return len(entries)

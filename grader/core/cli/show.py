@@ -16,17 +16,16 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from grader.core.extras import extra
-from grader.core.grades.decided import DecidedClass
-from grader.core.grades.model import for_staff
+from grader.core.grades.graded import GradedClass
 from grader.core.pages import devices_in
 from grader.core.pages import say as word
 from grader.core.results.language import in_language, repeats
 from grader.core.results.outcome import NO_MISTAKE, Outcome
-from grader.core.results.report import Practice, PropertyReport, Report
-from grader.core.results.statistics import ClassStatistics, Entry, class_statistics, entry
+from grader.core.results.report import PropertyReport, Report
+from grader.core.results.statistics import ClassStatistics, Entry, beside, class_statistics, entry
 from grader.core.rubric import Policy, Rubric
 
-from .terminal import OUT, chosen, describe, fail, find, language_of, pseudonyms_of, read_decided, say
+from .terminal import OUT, chosen, describe, fail, find, language_of, pseudonyms_of, read_graded, say
 
 MARKS = {
     Outcome.PASSED: ("✓", "green"),
@@ -38,25 +37,21 @@ MAX_NAME = 30
 LEAST_NAME = 8  # columns that are left of names and ids in a narrow terminal
 
 
-def print_class(entries: Sequence[Entry], console: Console, understood: Mapping[str, Practice], language: str) -> None:
+def print_class(entries: Sequence[Entry], console: Console, language: str) -> None:
     """Print a row for each submission, with a column for each task, and for points beside the score if there are any.
 
     Columns are aligned here, since tables of rich measure and wrap every cell, which takes seconds for a large class.
     """
     tasks = next((one.tasks for one in entries if one.tasks), {})
-    practised, named = any(one.line.practice for one in entries), any(map(_name, entries))
+    columns, named = beside(entries), any(map(_name, entries))
     title = partial(_label, language)
     header = [
         title("submission"),
         *[title("name")] * named,
         *(f"{task} /{most:g}" for task, (_, most) in tasks.items()),
     ]
-    header += [title("score"), title("bonus"), *[title("practice")] * practised]
-    header += [title("understood")] * bool(understood)
-    rows = [[one.line.id, *[_name(one)] * named, *_cells(one, len(tasks), language)] for one in entries]
-    for one, row in zip(entries, rows, strict=True):
-        if one.line.id in understood:
-            row += ["" for _ in range(len(header) - len(row) - 1)] + [f"{understood[one.line.id].points:g}"]
+    header += map(title, ("score", "bonus", *columns))
+    rows = [[one.line.id, *[_name(one)] * named, *_cells(one, len(tasks), columns, language)] for one in entries]
     widths = [max(map(cell_len, column)) for column in zip_longest(header, *rows, fillvalue="")]
     if console.is_terminal and (over := sum(widths) + 2 * len(widths) - 2 - console.width) > 0:
         header = [word.partition(" ")[0] for word in header]  # how much there is to earn, each report says as well
@@ -87,12 +82,11 @@ def _to_the_right(cell: str, width: int) -> str:
     return " " * (width - cell_len(cell)) + cell
 
 
-def _cells(one: Entry, tasks: int, language: str) -> list[str]:
-    line = one.line
-    practice = [f"{line.practice.points:g}"] if line.practice else []
+def _cells(one: Entry, tasks: int, columns: Sequence[str], language: str) -> list[str]:
+    line, others = one.line, [f"{one.beside[name].points:g}" if name in one.beside else "" for name in columns]
     if line.status != "graded":
-        return [*[""] * tasks, word(language, f"status_{line.status}"), "", *practice]
-    return [*(f"{score:g}" for score, _ in one.tasks.values()), f"{line.score:g}", f"{line.bonus:g}", *practice]
+        return [*[""] * tasks, word(language, f"status_{line.status}"), "", *others]
+    return [*(f"{score:g}" for score, _ in one.tasks.values()), f"{line.score:g}", f"{line.bonus:g}", *others]
 
 
 def print_statistics(
@@ -215,24 +209,24 @@ def show(
 ) -> None:
     """Show the class with statistics, or one submission with every lost point explained."""
     rubric, language = chosen().rubric, language_of(lang)
-    known = read_decided(out)
+    known = read_graded(out)
     if pseudonyms:
         _print_pseudonyms(known, identifier)
         return
     if identifier:
         line = known.line(find(out, identifier))
-        decided = [for_staff(ruling, rubric, language) for ruling in known.book.about(line)]
+        decided = [one.for_staff(rubric, language) for one in known.decisions(line)]
         print_report(in_language(known.report(line.id), chosen(), language), rubric, language, OUT, decided)
         return
-    entries = [entry(known.report(line.id), line.practice) for line in known.lines]
-    viva = extra("viva")
-    print_class(entries, OUT, viva.understood(out) if viva else {}, language)
+    understood = viva.understood(out) if (viva := extra("viva")) else {}
+    entries = [entry(known.report(line.id), line.practice, understood.get(line.id)) for line in known.lines]
+    print_class(entries, OUT, language)
     lost = ((name, prop) for one in entries for name, prop in one.properties.items() if prop.outcome not in NO_MISTAKE)
     unnamed = Counter(name for name, prop in lost if not prop.misconception)
     print_statistics(class_statistics(entries), rubric, language, OUT, dict(unnamed.most_common()))
 
 
-def _print_pseudonyms(known: DecidedClass, identifier: str | None) -> None:
+def _print_pseudonyms(known: GradedClass, identifier: str | None) -> None:
     """Print who is who, by pseudonym."""
     lines = [known.line(find(known.folder, identifier))] if identifier else known.lines
     hidden = pseudonyms_of(known.folder, [line.id for line in lines])

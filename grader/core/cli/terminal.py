@@ -19,8 +19,7 @@ from rich.text import Text
 
 from grader.core.assignment import Assignment
 from grader.core.extras import extra
-from grader.core.grades import decided
-from grader.core.grades.decided import DecidedClass
+from grader.core.grades.graded import GradedClass, decided
 from grader.core.grades.people import People, Unknown, listed
 from grader.core.intake.origin import folded
 from grader.core.messages import UserError
@@ -222,19 +221,19 @@ def refuse_partial(folder: Path, lines: Iterable[SummaryLine], partial: bool) ->
         )
 
 
-def read_decided(
+def read_graded(
     folder: Path,
     lines: Sequence[SummaryLine] | None = None,
     ledger: sqlite3.Connection | None = None,
     quiet: bool = False,
     note: bool = True,
-) -> DecidedClass:
+) -> GradedClass:
     """Read a class and the decisions about it, and say which of them a person should look at, unless ``quiet``.
 
     Without ``lines``, those of the summary are read. With ``note``, the ledger is brought up to date with decisions.
     """
     lines = read_lines(folder) if lines is None else lines
-    known = decided.read_decided(folder, lines, partial(read_report, folder), chosen().rubric, ledger, note)
-    for ruling in () if quiet else known.book.unsettled:
-        warn(str(ruling))
+    known = decided(GradedClass(folder, lines, chosen().rubric, partial(read_report, folder)), ledger, note)
+    for text in () if quiet else known.unsettled:
+        warn(text)
     return known

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
-from grader.core.grades.decided import DecidedClass, StudentGrade
-from grader.core.grades.model import sentence
+from grader.core.grades.graded import GradedClass, StudentGrade
 from grader.core.intake.origin import Origin, absent
 from grader.core.messages import UserError
 from grader.core.results.language import in_words
@@ -101,12 +100,12 @@ class Format(NamedTuple):
     way: str = "export {out} --to csv"
 
 
-def rows(known: DecidedClass, comment: Callable[[Report], str] | None = None, language: str = "en") -> list[Row]:
+def rows(known: GradedClass, comment: Callable[[Report], str] | None = None, language: str = "en") -> list[Row]:
     """A row for each student of each submission that counts; ``comment`` builds the comment on a grade."""
 
     def remark(graded: StudentGrade) -> str:
         policy = in_words(graded.grade.remark, None, language) if graded.grade else ""
-        people = (" ".join(sentence(one.decision, known.rubric, language).split()) for one in graded.rulings)
+        people = (" ".join(one.for_student(known.rubric, language).split()) for one in graded.decisions)
         return " ".join(filter(None, [policy, *people]))
 
     def row(graded: StudentGrade) -> Row:

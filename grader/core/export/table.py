@@ -56,9 +56,7 @@ PLAIN: Columns = {
     "late_penalty": lambda row, _: getattr(row.grade, "penalty", None),
     "grade": lambda row, _: getattr(row.grade, "points", None),
     "remark": lambda row, _: row.remark,
-    "decided_by": lambda row, _: "; ".join(
-        f"{ruling.decision.who}, {ruling.decision.when.date()}: {ruling.decision.slot}" for ruling in row.rulings
-    ),
+    "decided_by": lambda row, _: "; ".join(f"{one.author}: {one.slot}" for one in row.decisions),
 }
 
 

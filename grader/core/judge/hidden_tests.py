@@ -21,16 +21,16 @@ from grader.shared import second_device
 from .cases import Latest
 from .compare import PASSED
 from .devices import NONE, others, simulated, whole_suite
-from .excuses import settled
 from .faults import StudentFault
-from .judging import Judging, Results
 from .record import Recording
-from .replay import Lender, Unforeseen
+from .replay import Unforeseen
 from .student import Student
 
 NO_MEMORY, MOST_SAID = "can't allocate memory", 1000  # torch's words, and how many characters are searched for them
 PLAIN_MARKS = ("rubric", "parametrize", "skip")
 TOO_MUCH_TO_JUDGE = say("judging this output takes more memory than is available")
+
+Results = dict[str, CaseResult]  # by the test's node id
 
 
 class Plugin:
@@ -255,32 +255,6 @@ class HiddenTests:
             ended = pytest.main([*options, str(folder)], plugins=[self.plugin])
         if ended not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
             raise HiddenTestsError(output.getvalue())
-
-    def run(self, student: Student, lender: Lender | None = None, *, plain: bool = False) -> list[CaseResult]:
-        """Run every test on one submission.
-
-        Args:
-            student: The submission.
-            lender: Its workers, which answer what :meth:`rehearse` has recorded; None to ask request by request only,
-                each property of a new one.
-            plain: Whether to ask request by request for everything, also for what passes on a replay.
-        """
-        student.seed = self.seed
-        decided = Judging(self, student, lender, plain=plain).results()
-        student.start_afresh()
-        in_order = [decided[test.nodeid] for tests in self.plugin.tests.values() for test in tests]
-        return settled(in_order, self.task_of)
-
-    def rehearse(self, reference: Student) -> list[CaseResult]:
-        """Run every test on the reference, and record the requests of those properties whose tests are all plain."""
-        reference.seed = self.seed
-        judging = Judging(self, reference, None)
-        for prop, tests in self.plugin.tests.items():
-            noted = judging.ask(prop, None)
-            if all(test.nodeid in self.plugin.plain for test in tests) and (recording := noted.recording()):
-                self.recordings[prop] = recording
-        reference.start_afresh()
-        return settled(list(judging.asked.values()), self.task_of)
 
     def task_of(self, prop: str) -> str:
         """The id of the task that a property belongs to."""

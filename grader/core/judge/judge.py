@@ -47,6 +47,7 @@ from grader.core.settings import CannotGrade, Settings
 from .compare import OTHER_DTYPE
 from .devices import devices, label, on_gpus, simulated
 from .hidden_tests import HiddenTests
+from .judging import rehearse, run_tests
 from .replay import Lender
 from .student import StartWorker, Student
 
@@ -90,10 +91,10 @@ class Judge:
         With a GPU, judge it in a worker too: only a trial tells whether the GPU's driver starts within the limits.
         """
         solution = self._assignment.solution()
-        self._require_full_marks(self._tests.rehearse(self._student(solution, InProcessWorker)))
+        self._require_full_marks(rehearse(self._tests, self._student(solution, InProcessWorker)))
         if on_gpus(self._devices):
             lender = Lender(self._zygote.start)
-            self._require_full_marks(self._tests.run(self._student(solution, lender.start), lender))
+            self._require_full_marks(run_tests(self._tests, self._student(solution, lender.start), lender))
             lender.end_idle()
 
     def _require_full_marks(self, results: Iterable[CaseResult]) -> None:
@@ -128,7 +129,7 @@ class Judge:
         lender = Lender(self._zygote.start)
         start = None if self._settings.plain else lender.start
         student = self._student(submission.files, start, condemned, announce)
-        results = self._tests.run(student, lender, plain=self._settings.plain)
+        results = run_tests(self._tests, student, lender, plain=self._settings.plain)
         diagnosis = self._assignment.part("diagnose")
         properties: dict[str, PropertyReport] = {}
         by_name = by_property(self._rubric, results)

@@ -9,23 +9,50 @@ import contextlib
 import hashlib
 from collections.abc import Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from grader.core.messages import say
 from grader.core.results.outcome import NOTHING_LOST, CaseResult, Outcome, lost
 from grader.core.sandbox.handle import WorkerFailed
 
+from .excuses import settled
 from .faults import StudentFault
+from .hidden_tests import HiddenTests, Results
 from .record import Exchange, Noted, Replies
 from .replay import Lender, Replay, Replayed, Unforeseen, shuffled
 from .student import Student
 
-if TYPE_CHECKING:
-    from .hidden_tests import HiddenTests
-
 INCONSISTENT = say("the same calls gave different answers in different processes; the worse answer counts")
 
-Results = dict[str, CaseResult]  # by the test's node id
+
+def run_tests(
+    tests: HiddenTests, student: Student, lender: Lender | None = None, *, plain: bool = False
+) -> list[CaseResult]:
+    """Run every hidden test on one submission.
+
+    Args:
+        tests: The hidden tests.
+        student: The submission.
+        lender: Its workers, which answer what :func:`rehearse` has recorded; None to ask request by request only, each
+            property of a new one.
+        plain: Whether to ask request by request for everything, also for what passes on a replay.
+    """
+    student.seed = tests.seed
+    decided = Judging(tests, student, lender, plain=plain).results()
+    student.start_afresh()
+    in_order = [decided[test.nodeid] for of_property in tests.plugin.tests.values() for test in of_property]
+    return settled(in_order, tests.task_of)
+
+
+def rehearse(tests: HiddenTests, reference: Student) -> list[CaseResult]:
+    """Run every test on the reference, and record the requests of those properties whose tests are all plain."""
+    reference.seed = tests.seed
+    judging = Judging(tests, reference, None)
+    for prop, of_property in tests.plugin.tests.items():
+        noted = judging.ask(prop, None)
+        if all(test.nodeid in tests.plugin.plain for test in of_property) and (recording := noted.recording()):
+            tests.recordings[prop] = recording
+    reference.start_afresh()
+    return settled(list(judging.asked.values()), tests.task_of)
 
 
 class Judging:
@@ -36,7 +63,7 @@ class Judging:
     """
 
     def __init__(self, tests: HiddenTests, student: Student, lender: Lender | None, *, plain: bool = False) -> None:
-        """Decide nothing yet; see :meth:`HiddenTests.run`."""
+        """Decide nothing yet; see :func:`run_tests`."""
         self.asked: dict[str, CaseResult] = {}
         self._hidden, self._student, self._lender, self._plain = tests, student, lender, plain
         self._tests = tests.plugin.tests

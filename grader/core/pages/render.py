@@ -15,18 +15,17 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from grader.core.assignment import Law
-from grader.core.grades.decided import StudentGrade
-from grader.core.grades.model import sentence
+from grader.core.grades.graded import StudentGrade
 from grader.core.pages import devices_in, say
 from grader.core.results.language import repeats
 from grader.core.results.policy import days_late
 from grader.core.results.report import Attention, Practice, Report
-from grader.core.results.statistics import Entry, class_statistics
+from grader.core.results.statistics import Entry, beside, class_statistics
 from grader.core.rubric import Rubric
 
 HERE = Path(__file__).parent
 NO_LAWS: Mapping[str, Law] = MappingProxyType({})
-NOT_ASKED: Mapping[str, Practice] = MappingProxyType({})
+NOTHING: Mapping[str, Practice] = MappingProxyType({})
 
 
 def templates(*folders: Path) -> Environment:
@@ -73,18 +72,17 @@ class Pages:
     def student(
         self,
         report: Report,
-        practice: Practice | None,
         found: Sequence[StudentGrade],
-        understood: Practice | None = None,
+        beside: Mapping[str, Practice] = NOTHING,
     ) -> str:
         """The page of one student, which says nothing about any other; the report is in the language of the pages.
 
         ``found`` holds the grades of this submission's students; it is empty if another of their submissions counts.
+        ``beside`` are the points of :class:`Entry` of that name.
         """
         return self._student.render(
             report=report,
-            practice=practice,
-            understood=understood,
+            beside=beside,
             graded=report.score is not None,
             counted=self._counted(found),
             decided=_decided(found, self._rubric, self._language),
@@ -118,16 +116,15 @@ class Pages:
         entries: Sequence[Entry],
         attention: Sequence[Attention] = (),
         decisions: Sequence[tuple[str, str]] = (),
-        understood: Mapping[str, Practice] = NOT_ASKED,
         picture: str = "",
     ) -> str:
         """The page of the class, with what people decided: for each decision the submission, and the words.
 
-        ``understood`` has points for answers about one's own code; ``picture`` is these against the scores, as markup.
+        ``picture`` is a section about points beside the score, as markup.
         """
         script = (HERE / "tables.js").read_text(encoding="utf-8")
         return self._class.render(
-            **class_content(entries, understood, picture),
+            **class_content(entries, picture),
             attention=attention,
             decisions=decisions,
             script=Markup(script),  # ours, not a student's
@@ -135,18 +132,15 @@ class Pages:
         )
 
 
-def class_content(
-    entries: Sequence[Entry], understood: Mapping[str, Practice] = NOT_ASKED, picture: str = ""
-) -> dict[str, Any]:
+def class_content(entries: Sequence[Entry], picture: str = "") -> dict[str, Any]:
     """What the page of a class shows of its reports."""
     return {
-        "understood": understood,
         "picture": picture,
         "entries": entries,
         "statistics": class_statistics(entries),
         "tasks": {task: one.tasks[task][1] for one in entries if one.line.score is not None for task in one.tasks},
         "named": any(one.line.origin and one.line.origin.students for one in entries),
-        "practised": any(one.line.practice for one in entries),
+        "beside": beside(entries),
     }
 
 
@@ -155,8 +149,8 @@ def _decided(found: Sequence[StudentGrade], rubric: Rubric, language: str) -> li
 
     Who decided it is left out: only staff may know that.
     """
-    rulings = dict.fromkeys(ruling for one in found for ruling in one.rulings)
-    return [(sentence(ruling.decision, rubric, language), ruling.decision.code or "") for ruling in rulings]
+    decisions = dict.fromkeys(decision for one in found for decision in one.decisions)
+    return [(decision.for_student(rubric, language), decision.code) for decision in decisions]
 
 
 def _printable(value: Any) -> Any:

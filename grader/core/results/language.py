@@ -1,12 +1,12 @@
 """Views of a report: its outcomes stay, points and words change, and nothing is run.
 
-Points are those of the present rubric, or what people decided. Words are in the reader's language, with a hint for each
-property; properties that failed alike are found.
+Points are those of the present rubric. Words are in the reader's language, with a hint for each property; properties
+that failed alike are found.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -140,11 +140,11 @@ def viewed(report: Report, assignment: Assignment, only: str | None, language: s
     rubric no longer has keeps its points and its words.
     """
     rubric = assignment.rubric.only(only)
-    tasks = [_summed(task, [_worth(prop, rubric) for prop in task.properties]) for task in report.tasks]
+    tasks = [summed(task, [_worth(prop, rubric) for prop in task.properties]) for task in report.tasks]
     now = report.model_copy(
         update={
             "tasks": tasks,
-            **(_totals(tasks, rubric) if report.status == "graded" else {}),
+            **(totals(tasks, rubric) if report.status == "graded" else {}),
             "max_score": rubric.max_score,
             "max_bonus": rubric.max_bonus,
             "provenance": report.provenance.model_copy(update={"rubric_sha256": rubric.sha256}),
@@ -153,23 +153,8 @@ def viewed(report: Report, assignment: Assignment, only: str | None, language: s
     return in_language(now, assignment, language)
 
 
-def overridden(report: Report, points: Mapping[str, float], rubric: Rubric) -> Report:
-    """The same outcomes with points that people decided on, never more than there are to earn.
-
-    ``points`` has keys that are ids of properties or tasks, or ``score`` and ``bonus``. An ungraded submission that is
-    given a score counts as graded, with no properties.
-    """
-    if not points or (report.status != "graded" and "score" not in points):
-        return report
-    tasks = [_summed(task, [_decided(prop, points) for prop in task.properties]) for task in report.tasks]
-    tasks = [task.model_copy(update={"score": min(points.get(task.id, task.score), task.max_score)}) for task in tasks]
-    totals = _totals(tasks, rubric) if report.status == "graded" else {"score": 0.0, "bonus": 0.0}
-    most = {"score": report.max_score, "bonus": report.max_bonus}
-    totals |= {name: min(points[name], most[name]) for name in totals if name in points}
-    return report.model_copy(update={"tasks": tasks, "status": "graded", **totals})
-
-
-def _totals(tasks: Sequence[TaskReport], rubric: Rubric) -> dict[str, float]:
+def totals(tasks: Sequence[TaskReport], rubric: Rubric) -> dict[str, float]:
+    """The score and the bonus of tasks."""
     bonus = {task.id for task in rubric.tasks if task.bonus}
     return {
         "score": sum(task.score for task in tasks if task.id not in bonus),
@@ -177,17 +162,14 @@ def _totals(tasks: Sequence[TaskReport], rubric: Rubric) -> dict[str, float]:
     }
 
 
-def _summed(task: TaskReport, properties: list[PropertyReport]) -> TaskReport:
-    totals = {
+def summed(task: TaskReport, properties: list[PropertyReport]) -> TaskReport:
+    """The task with these properties, and their points added up."""
+    sums = {
         "properties": properties,
         "score": sum(prop.points for prop in properties),
         "max_score": sum(prop.max_points for prop in properties),
     }
-    return task.model_copy(update=totals)
-
-
-def _decided(prop: PropertyReport, points: Mapping[str, float]) -> PropertyReport:
-    return prop.model_copy(update={"points": min(points.get(prop.id, prop.points), prop.max_points)})
+    return task.model_copy(update=sums)
 
 
 def _worth(prop: PropertyReport, rubric: Rubric) -> PropertyReport:

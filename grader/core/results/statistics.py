@@ -15,6 +15,7 @@ from .outcome import Outcome
 from .report import Practice, PropertyReport, Report, SummaryLine, summary_line
 
 MOST_BINS = 10
+BESIDE = ("practice", "understood")  # by notebooks, and by answers to questions about one's own code
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,7 @@ class Entry:
         tasks: From the id of a task to its points and the most that it can earn; empty if nothing was run.
         properties: By their ids, without their cases; empty if the submission was not graded.
         environment: The devices, and the layers of isolation, each as one text.
+        beside: The points beside the score, which never count in it, by what they are for: ``BESIDE`` in part.
     """
 
     line: SummaryLine
@@ -77,6 +79,7 @@ class Entry:
     properties: Mapping[str, PropertyReport]
     duration_s: float
     environment: tuple[str, str]
+    beside: Mapping[str, Practice]
 
     def points(self, task: str) -> float | None:
         """The points that a task earned; None if it was not graded."""
@@ -138,10 +141,11 @@ class ClassStatistics:
     environments: Mapping[tuple[str, str], int]
 
 
-def entry(report: Report, practice: Practice | None = None) -> Entry:
-    """What a class needs of a report."""
+def entry(report: Report, *beside: Practice | None) -> Entry:
+    """What a class needs of a report; ``beside`` are the points for each of ``BESIDE``, None where there are none."""
+    earned = {name: points for name, points in zip(BESIDE, beside, strict=False) if points}
     return Entry(
-        summary_line(report, practice),
+        summary_line(report, earned.get("practice")),
         tasks={task.id: (task.score, task.max_score) for task in report.tasks},
         properties={
             name: prop.model_copy(update={"cases": []})
@@ -149,7 +153,13 @@ def entry(report: Report, practice: Practice | None = None) -> Entry:
         },
         duration_s=report.provenance.duration_s,
         environment=(", ".join(report.environment.devices), report.environment.isolation),
+        beside=earned,
     )
+
+
+def beside(entries: Sequence[Entry]) -> list[str]:
+    """Those of ``BESIDE`` for which somebody in the class has points."""
+    return [name for name in BESIDE if any(name in one.beside for one in entries)]
 
 
 def class_statistics(entries: Sequence[Entry]) -> ClassStatistics:

@@ -11,8 +11,7 @@ from functools import partial
 from pathlib import Path
 from time import monotonic
 
-from grader.core.grades.decided import read_decided
-from grader.core.grades.model import DecisionError, Ruling
+from grader.core.grades.graded import DecisionError, GradedClass, decided
 from grader.core.grades.people import Key, key, students
 from grader.core.intake.candidate import Candidate
 from grader.core.intake.origin import Origin, absent
@@ -87,7 +86,7 @@ class Run:
         self.duration_s = 0.0
         self.environments: list[Environment] = []
         self.attention: list[Attention] = []
-        self.unsettled: Sequence[Ruling] = ()
+        self.unsettled: Sequence[str] = ()
         self.mistake = ""
         self._concerns: dict[str, tuple[Concern, ...]] = {}
         self.reasons = ledger.differing(self._origins)
@@ -197,11 +196,12 @@ class Run:
         """Add stale decisions to the reasons; an error in the decisions file is kept until the run has ended."""
         try:
             read = partial(read_report, self._out)
-            known = read_decided(self._out, lines, read, self._settings.assignment.rubric, self._connection)
+            known = GradedClass(self._out, lines, self._settings.assignment.rubric, read)
+            known = decided(known, self._connection)
         except DecisionError as error:
             self.mistake, self.attention = str(error), reasons
             return reasons
-        self.unsettled, everything = known.book.unsettled, known.attention(reasons)
+        self.unsettled, everything = known.unsettled, known.attention(reasons)
         self.attention = known.unseen(everything)
         return everything
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
-from grader.core.grades.decided import DecidedClass
+from grader.core.grades.graded import GradedClass
 from grader.core.messages import from_data
 from grader.core.results.outcome import NO_MISTAKE, Outcome
 from grader.core.results.report import PropertyReport, Report
@@ -14,7 +14,7 @@ from grader.core.results.report import PropertyReport, Report
 Causes = Mapping[str, str]  # from a property to how it ended and why
 
 
-def causes_of(known: DecidedClass) -> dict[str, Causes]:
+def causes_of(known: GradedClass) -> dict[str, Causes]:
     """What each submission of a class lost, and why, in the order of the class."""
     return {line.id: lost(known.as_graded(line.id)) for line in known.lines}
 

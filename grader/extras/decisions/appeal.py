@@ -14,12 +14,12 @@ from typing import Annotated
 import typer
 
 from grader.core.cli.grade import grade_waiting
-from grader.core.cli.terminal import EXIT_GRADER_ERROR, chosen, ending, fail, find, language_of, read_decided, say
-from grader.core.grades.decided import DecidedClass
+from grader.core.cli.terminal import EXIT_GRADER_ERROR, chosen, ending, fail, find, language_of, read_graded, say
+from grader.core.grades.graded import GradedClass
 from grader.core.grades.people import listed
 from grader.core.intake.candidate import Candidate
 from grader.core.intake.reader import Reader
-from grader.core.messages import Sentences, UserError
+from grader.core.messages import UserError
 from grader.core.results.database import opened
 from grader.core.results.report import PropertyReport, Report, summary_line
 from grader.core.results.written import read_report
@@ -31,9 +31,9 @@ from grader.followup.submissions import Submissions, candidate_of, say_what_diff
 from grader.followup.terminal import changed, print_differences, word
 
 from .alike import alike, causes_of
-from .decide import As, Who, enter
+from .decide import As, Who, enter, read_decided
+from .model import say as sentence
 
-sentence = Sentences(Path(__file__).with_name("words.toml"))
 CHANGES = {Cause.TESTS, Cause.RUBRIC, Cause.POINTS, Cause.GRADER}  # of the grader, so that they concern everyone
 
 
@@ -65,7 +65,7 @@ def appeal(
     DIR is left unchanged unless --write is given.
     """
     language, identifier = language_of(lang), find(out, student)
-    known = read_decided(out, quiet=True, note=False)
+    known = read_graded(out, quiet=True, note=False)
     before = known.as_graded(identifier)
     settings = _settings(out, before, request_s, language)
     with (
@@ -106,7 +106,7 @@ def appeal(
     if not drafted:
         say(sentence(language, "nothing", out=out, id=identifier))
         return
-    why = why or sentence(language, "why_files" if files else "why")
+    why = why or sentence(language, "why_files" if files else "why_regraded")
     if write:
         wanted = [{"student": identifier, "override": name, "points": points, "why": why} for name, points in drafted]
         enter(read_decided(out), wanted, who, grader)
@@ -216,7 +216,7 @@ def _scratch(out: Path, keep: Path | None) -> Iterator[Path]:
     yield keep
 
 
-def _print_alike(known: DecidedClass, before: Report, found: Difference | None, language: str) -> None:
+def _print_alike(known: GradedClass, before: Report, found: Difference | None, language: str) -> None:
     """Print who ended as the student did, in what changed; if nothing did, in whatever lost points."""
     props = before.properties
     lost = {name for name, prop in props.items() if prop.points < prop.max_points}

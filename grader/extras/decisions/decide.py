@@ -21,14 +21,15 @@ from grader.core.cli.terminal import (
     find,
     graded_folder,
     language_of,
-    read_decided,
+    read_graded,
     say,
 )
-from grader.core.grades.decided import DecidedClass, StudentGrade
-from grader.core.grades.model import EVERYONE, for_staff
+from grader.core.grades.graded import GradedClass, StudentGrade
 
 from .alike import causes_of, mistake_in
+from .decided import DecidedClass
 from .file import undo, written_in
+from .model import EVERYONE
 from .placing import record, repeated
 
 As = Annotated[
@@ -93,7 +94,7 @@ def decide(
     A decision survives every regrade. Grades, pages and exports follow it; reports keep the grader's results.
     """
     if taken_back:
-        with _moving(read_decided(graded_folder(out), quiet=True), grader):
+        with _moving(read_graded(graded_folder(out), quiet=True), grader):
             taken = undo(out, grader)
         say(f"Decisions taken back: {len(taken)}.")
         return
@@ -148,6 +149,13 @@ def decide(
         say("Grade again to apply this; only submissions that change are graded.")
 
 
+def read_decided(out: Path) -> DecidedClass:
+    """A class with its decisions; says which of them a person should look at."""
+    known = read_graded(out)
+    assert isinstance(known, DecidedClass), "the core asks this extra"
+    return known
+
+
 def _all_with(known: DecidedClass, text: str, without: Sequence[str]) -> tuple[str, list[str]]:
     """The property, and the submissions that lost it by a mistake, but for those decided about and those left out.
 
@@ -178,7 +186,7 @@ def enter(known: DecidedClass, wanted: Sequence[Mapping[str, object]], who: str,
         made = record(known, wanted, who or grader or getpass.getuser(), grader)
     teams = [who for ruling in made if ruling.decision.team for who in ruling.about if isinstance(who, tuple)]
     works = dict.fromkeys(work for who in teams for work in known.book.people.handed_in[who])
-    now = read_decided(known.folder, quiet=True) if works else known
+    now = read_graded(known.folder, quiet=True) if works else known
     for graded in (graded for work in works for graded in now.grades[work]):
         row = graded.student.id or graded.student.email or "unknown"
         say(f"{graded.line.id} → row {row}, {graded.student}: {_grade(graded)}")
@@ -210,12 +218,12 @@ def _renewed(known: DecidedClass, student: str, slot: str, why: Mapping[str, obj
 
 
 @contextlib.contextmanager
-def _moving(known: DecidedClass, grader: str) -> Iterator[None]:
+def _moving(known: GradedClass, grader: str) -> Iterator[None]:
     """Print the grades that change while the block writes decisions about a class, and the file that it writes."""
     before = _grades(known)
     with ending(known.folder, EXIT_GRADER_ERROR):
         yield
-    after = _grades(read_decided(known.folder))
+    after = _grades(read_graded(known.folder))
     moved = [place for place in dict.fromkeys((*before, *after)) if before.get(place) != after.get(place)]
     for submission, student in moved:
         sides = (side.get((submission, student), "does not count") for side in (before, after))
@@ -223,7 +231,7 @@ def _moving(known: DecidedClass, grader: str) -> Iterator[None]:
     say(f"{'no grade changes. ' if not moved else ''}{written_in(known.folder, grader)}")
 
 
-def _grades(known: DecidedClass) -> Mapping[tuple[str, str], str]:
+def _grades(known: GradedClass) -> Mapping[tuple[str, str], str]:
     """Every grade as text, by submission and student."""
     return {(each.line.id, str(each.student)): _grade(each) for found in known.grades.values() for each in found}
 
@@ -233,6 +241,6 @@ def _list(known: DecidedClass, student: str | None, language: str) -> None:
     lines = [known.line(find(known.folder, student))] if student else known.lines
     told = [(line.id, ruling) for line in lines for ruling in known.book.everything(line)]
     for submission, ruling in told:
-        say(f"{submission}: {for_staff(ruling, known.rubric, language)}")
+        say(f"{submission}: {ruling.for_staff(known.rubric, language)}")
     if not told:
         say("no decisions.")

@@ -9,16 +9,16 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from grader.core.grades.decided import Book, Read
-from grader.core.grades.model import FILE, Decision, DecisionError, Ground, Ruling
+from grader.core.grades.graded import FILE, DecisionError, GradedClass
 from grader.core.grades.people import People, Unknown
 from grader.core.intake.candidate import Candidate
 from grader.core.results.database import LedgerError, opened, transaction
 from grader.core.results.report import SummaryLine
-from grader.core.rubric import Rubric
-from grader.extras.decisions.placing import book, placed
 
+from .decided import DecidedClass
 from .file import files_in, read
+from .model import Decision, Ground, Ruling
+from .placing import book, placed
 
 TABLE = Path(__file__).with_name("history.sql")
 COLUMNS = "noted_at, change, student, what, who, decided_at, why, decision, before, ground"
@@ -46,21 +46,15 @@ def with_files(folder: Path, candidates: Sequence[Candidate]) -> list[Candidate]
     ]
 
 
-def decisions_of(
-    folder: Path,
-    lines: Sequence[SummaryLine],
-    reports: Read,
-    rubric: Rubric,
-    ledger: sqlite3.Connection | None = None,
-    note: bool = True,
-) -> Book:
-    """The decisions about a class, as :mod:`grader.core.extras` promises them.
+def decided(known: GradedClass, ledger: sqlite3.Connection | None = None, note: bool = True) -> DecidedClass:
+    """The class with the decisions beside its reports, as :mod:`grader.core.extras` promises it.
 
     Without an open ledger, it is opened if there are decisions. While a run is under way, it cannot be opened, and the
     next command enters what has changed.
     """
-    entries, people, there = read(folder), People(lines), bool(files_in(folder))
-    found = placed(entries, people, reports, rubric.policy)
+    folder, people = known.folder, People(known.lines)
+    entries, there = read(folder), bool(files_in(folder))
+    found = placed(entries, people, known.as_graded, known.rubric.policy)
     if ledger is not None:
         if not there and (lost := len(standing(ledger))):
             raise DecisionError(
@@ -71,7 +65,7 @@ def decisions_of(
     elif there and note:
         with contextlib.suppress(LedgerError, OSError), opened(folder) as database:
             found = entered(database, found)
-    return book(found, people)
+    return DecidedClass(folder, known.lines, known.rubric, known.as_graded, book(found, people))
 
 
 def standing(ledger: sqlite3.Connection) -> dict[str, str | None]:

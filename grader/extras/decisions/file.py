@@ -14,10 +14,12 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from grader.core.grades.model import FILE, FOLDER, WHAT, Decision, DecisionError, Ruling
+from grader.core.grades.graded import FILE, FOLDER, DecisionError
 from grader.core.intake.origin import clean
 from grader.core.results.files import write_text
 from grader.core.rubric import first_problem
+
+from .model import WHAT, Decision, Ruling
 
 LOCK = ".decisions.lock"
 TABLE = "decision"

@@ -10,27 +10,15 @@ from functools import cache
 
 from pydantic import ValidationError
 
-from grader.core.grades.decided import Book, DecidedClass, Read
-from grader.core.grades.model import (
-    ASKED,
-    BEST,
-    EVERYONE,
-    LAST,
-    PERSONAL,
-    SEEN,
-    TOTALS,
-    About,
-    Decision,
-    DecisionError,
-    Ground,
-    Ruling,
-)
+from grader.core.grades.graded import DecisionError, Read
 from grader.core.grades.people import People, Unknown, key, students
 from grader.core.results.policy import extendable
 from grader.core.results.report import Report, SummaryLine
 from grader.core.rubric import Policy, first_problem
 
+from .decided import Book, DecidedClass
 from .file import append
+from .model import ASKED, BEST, EVERYONE, LAST, PERSONAL, SEEN, TOTALS, About, Decision, Ground, Ruling
 
 
 def placed(entries: Sequence[Ruling], people: People, read: Read, policy: Policy) -> list[Ruling]:

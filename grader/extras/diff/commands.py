@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from grader.core.cli.terminal import chosen, language_of, read_decided, say
-from grader.core.grades.decided import DecidedClass
+from grader.core.cli.terminal import chosen, language_of, read_graded, say
+from grader.core.grades.graded import GradedClass
 from grader.core.results.report import Summary
 from grader.core.results.written import SUMMARY, read_written
 from grader.core.rubric import Rubric
@@ -56,8 +56,8 @@ def _compared(old: Path, new: Path, language: str) -> Iterator[Difference | None
         yield changed(sides[0] if work in before else None, sides[1] if work in after else None, work, language)
 
 
-def _read(folder: Path, quiet: bool) -> DecidedClass:
-    return read_decided(folder, read_written(folder / SUMMARY, Summary).submissions, quiet=quiet)
+def _read(folder: Path, quiet: bool) -> GradedClass:
+    return read_graded(folder, read_written(folder / SUMMARY, Summary).submissions, quiet=quiet)
 
 
 PANEL = "More"

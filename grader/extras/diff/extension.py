@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-from grader.core.cli.terminal import fail, read_decided, say
-from grader.core.grades.decided import DecidedClass
+from grader.core.cli.terminal import fail, read_graded, say
 from grader.core.intake.candidate import Candidate
 from grader.core.intake.reader import Reader
 from grader.core.results.database import LEDGER, opened
@@ -26,15 +26,15 @@ def print_preview(out: Path, candidates: Sequence[Candidate], settings: Settings
     rubric, language = settings.assignment.rubric, settings.language
     if not (out / LEDGER).exists():
         fail(f"{out}: no grades there yet. Grade without --dry-run first.")
-    book = read_decided(out, quiet=True, note=False).book
+    known = read_graded(out, quiet=True, note=False)
     with opened(out) as connection:
         ledger = Ledger(connection, conditions(settings), view(settings))
         recorded, policy = ledger.recorded(), policy_of(ledger.details()) or rubric.policy
         reasons = ledger.differing(one.id for one in candidates)
         kept = {
-            candidate.id: (known.result, candidate.origin)
+            candidate.id: (earlier.result, candidate.origin)
             for candidate in candidates
-            if (known := recorded.get(candidate.id)) and known.is_of(reader.read(candidate))
+            if (earlier := recorded.get(candidate.id)) and earlier.is_of(reader.read(candidate))
         }
 
         @lru_cache(maxsize=1)  # both sides read it, and thousands do not fit into memory
@@ -49,8 +49,8 @@ def print_preview(out: Path, candidates: Sequence[Candidate], settings: Settings
 
         lines = [(summary_line(before(name)), summary_line(now(name))) for name in kept]
         then = rubric.model_copy(update={"policy": policy})
-        old = DecidedClass(out, [line for line, _ in lines], book, then, before)
-        new = DecidedClass(out, [line for _, line in lines], book, rubric, now)
+        old = replace(known, lines=[line for line, _ in lines], rubric=then, as_graded=before)
+        new = replace(known, lines=[line for _, line in lines], rubric=rubric, as_graded=now)
         found = [changed(old, new, name, language) for name in kept]
     unknown = len(candidates) - len(kept)
     if found or not unknown:

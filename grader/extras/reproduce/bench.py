@@ -16,6 +16,7 @@ import torch
 from grader.core.bounds import bound_memory, bound_time
 from grader.core.judge.devices import devices, on_gpus, simulated
 from grader.core.judge.hidden_tests import HiddenTests
+from grader.core.judge.judging import run_tests
 from grader.core.judge.student import Student
 from grader.core.results.outcome import CaseResult, Outcome
 from grader.core.run.judge_process import CPU_S, MEMORY_MIB
@@ -139,7 +140,7 @@ class Bench:
         student, runs = Student(files, start, assignment.rubric, limits), []
         for _ in range(1 + alone):
             with _within_the_judges_limits(memory=not self._gpus):
-                results = {result.id: result for result in tests.run(student)}
+                results = {result.id: result for result in run_tests(tests, student)}
             if case_id not in results:
                 return None
             runs.append((results[case_id], noted[:]))

@@ -37,14 +37,14 @@ def understood(folder: Path) -> dict[str, Practice]:
     return {}
 
 
-def picture(entries: Sequence[Entry], points: Mapping[str, Practice], language: str) -> Markup:
+def picture(entries: Sequence[Entry], language: str) -> Markup:
     """A section of the class page: right code against understood code; empty without answers."""
     from grader.core.pages.render import templates  # slow to import, and every command imports this file
 
-    graded = [one.line for one in entries if one.line.score is not None and one.line.id in points]
-    pairs = sorted(Counter((line.score, points[line.id].points) for line in graded).items())
+    graded = [one for one in entries if one.line.score is not None and "understood" in one.beside]
+    pairs = sorted(Counter((one.line.score, one.beside["understood"].points) for one in graded).items())
     template = templates(Path(__file__).parent).get_template("picture.html.j2")
-    most = max((line.max_score for line in graded), default=0)
+    most = max((one.line.max_score for one in graded), default=0)
     return Markup(template.render(pairs=pairs, most=most, ask=partial(say, language)))  # our template escapes values
 
 

@@ -19,6 +19,7 @@ from grader.core.judge.compare import DTYPES
 from grader.core.judge.compare import name as dtype_name
 from grader.core.judge.devices import devices
 from grader.core.judge.hidden_tests import HiddenTests
+from grader.core.judge.judging import run_tests
 from grader.core.judge.student import Student
 from grader.core.results.outcome import NOTHING_LOST, CaseResult, Outcome, by_property, property_outcome
 from grader.core.sandbox.handle import InProcessWorker
@@ -105,7 +106,7 @@ def largest(cases: Sequence[CaseResult]) -> float | None:
 def run(assignment: Assignment, files: Mapping[str, str], seed: int) -> Cases:
     """The hidden tests on a submission in this process, with the cases of one seed."""
     student = Student(files, InProcessWorker, assignment.rubric, Limits())
-    return by_property(assignment.rubric, _hidden_tests(assignment, seed).run(student))
+    return by_property(assignment.rubric, run_tests(_hidden_tests(assignment, seed), student))
 
 
 @cache

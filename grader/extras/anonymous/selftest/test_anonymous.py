@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.core.grades.model import FILE as DECISIONS
+from grader.core.grades.graded import FILE as DECISIONS
 from grader.core.intake.origin import Origin, Student
 from grader.core.messages import as_data, quoted, say
 from grader.core.results.outcome import FRAME, RAISED, Outcome

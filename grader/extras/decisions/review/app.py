@@ -15,7 +15,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from grader.core.grades.model import DecisionError
+from grader.core.grades.graded import DecisionError
 from grader.core.intake.submission import Submission
 from grader.core.messages import UserError
 from grader.core.results.report import SummaryLine

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Final, get_args
 
 from grader.core.assignment import Assignment
-from grader.core.grades.decided import Book, DecidedClass, read_decided
-from grader.core.grades.model import ASKED, FILE, FOLDER, Ruling
+from grader.core.grades.graded import FILE, FOLDER, GradedClass
 from grader.core.messages import Sentences
 from grader.core.pages import WORDS
 from grader.core.results.files import Stamp, stamp
@@ -22,7 +21,10 @@ from grader.core.results.statistics import Entry, entry
 from grader.core.results.written import REPORT, SUMMARY, read_attention, read_lines, read_report
 from grader.core.rubric import Rubric
 from grader.extras.decisions.alike import Causes, Group, groups, lost
+from grader.extras.decisions.decided import Book, DecidedClass
+from grader.extras.decisions.extension import decided
 from grader.extras.decisions.file import files_in
+from grader.extras.decisions.model import ASKED, Ruling
 
 say = Sentences(WORDS, Path(__file__).with_name("words.toml"))  # of the review, beside those of other pages
 UNUSUAL, SIMILAR = "unusual", "similar"
@@ -140,7 +142,7 @@ class Classroom:
 
     def _read(self, lines: Sequence[SummaryLine]) -> Now:
         rubric = self._assignment.rubric
-        known = read_decided(self._folder, lines, self._without_cases, rubric)
+        known = decided(GradedClass(self._folder, lines, rubric, self._without_cases))
         book = known.book
         entries = [entry(known.report(line.id), line.practice) for line in lines]
         reasons = chain(

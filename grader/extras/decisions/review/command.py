@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from grader.core.cli.export import next_step
-from grader.core.cli.terminal import chosen, fail, language_of, read_decided, say
+from grader.core.cli.terminal import chosen, fail, language_of, read_graded, say
 from grader.core.intake.reader import Reader
 from grader.core.intake.submission import Submission
 from grader.extras.decisions.decide import As, Who
@@ -54,7 +54,7 @@ def review(
     language, part = language_of(lang), re.fullmatch(r"([1-9]\d?)/([1-9]\d?)", share)
     if not part or int(part[1]) > int(part[2]):
         fail(f"--share {share}: not a part of the queue. Use the form 2/3.")
-    known = read_decided(out, quiet=anonymous)  # what cannot be read ends the command now
+    known = read_graded(out, quiet=anonymous)  # what cannot be read ends the command now
     if anonymous:
         hide(known)  # so does a damaged key
     if pairs and not (pairs / PAIRS).exists():

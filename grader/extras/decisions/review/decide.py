@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 
-from grader.core.grades.model import PERSONAL, SEEN, DecisionError
+from grader.core.grades.graded import DecisionError
 from grader.core.grades.people import key, students
 from grader.core.results.report import SummaryLine
+from grader.extras.decisions.model import PERSONAL, SEEN
 from grader.extras.decisions.placing import repeated
 
 from .classroom import Now

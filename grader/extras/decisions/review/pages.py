@@ -10,15 +10,14 @@ from typing import Final
 from urllib.parse import quote
 
 from grader.core.assignment import Assignment
-from grader.core.grades.decided import DecidedClass
-from grader.core.grades.model import for_staff
 from grader.core.grades.people import students
 from grader.core.intake.submission import Submission
 from grader.core.pages.render import HERE as SHARED
 from grader.core.pages.render import class_content, prepared, templates
-from grader.core.results.language import in_language, in_words, overridden, repeats
+from grader.core.results.language import in_language, in_words, repeats
 from grader.core.results.report import Report, SummaryLine
 from grader.extras.decisions.alike import Group
+from grader.extras.decisions.decided import DecidedClass, overridden
 from grader.extras.decisions.placing import parts
 from grader.followup.anonymous import MARK, SAID, Anonymous, called, own_names
 
@@ -107,7 +106,7 @@ class ReviewPages:
         people = list(map(str, students(line.id, line.origin)))
         grades = now.known.grades.get(line.id, ())
         held = book.everything(line)
-        told = [(one.decision.slot, for_staff(one, rubric, self.language), bool(one.stale)) for one in held]
+        told = [(one.decision.slot, one.for_staff(rubric, self.language), bool(one.stale)) for one in held]
         files = self._files(found, report, line, hidden)
         if hidden:
             report, final, entry = hidden.report(report), hidden.report(final), _unnamed(entry, hidden)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import Result
 
-from grader.core.grades.model import FILE, FOLDER
+from grader.core.grades.graded import FILE, FOLDER
 from grader.core.results.outcome import Outcome
 from grader.core.results.report import CaseReport, Report
 from grader.examples.small.grader.assignment import ASSIGNMENT

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from typer.testing import Result
 
-from grader.core.cli.terminal import read_decided
-from grader.core.grades.model import FILE, FOLDER
+from grader.core.cli.terminal import read_graded
+from grader.core.grades.graded import FILE, FOLDER
 from grader.core.results.database import LEDGER, opened
 from grader.core.results.outcome import Outcome
 from grader.extras.decisions.file import read
@@ -185,11 +185,11 @@ def test_what_is_written_by_hand_counts_and_its_ground_is_remembered(out: Path) 
     assert f"{FILE}:2: {said}" in refused.stderr
     assert "decisions that need another look: 1 (--accept-stale" in refused.stderr.splitlines()[-1]
     assert exported(out, "--accept-stale")["ada"]["grade"] == "14"
-    (one,) = read_decided(out).attention(())
+    (one,) = read_graded(out).attention(())
     assert (one.id, one.code, one.text) == ("ada", "stale_decision", f"{FILE}:2: {said}")
     decided(out, "ada", "--renew", "mean", "--why", "Still.", "--who", "lee")
     assert exported(out)["ada"]["grade"] == "14"
-    assert read_decided(out).attention([one]) == []
+    assert read_graded(out).attention([one]) == []
     assert history(out)[1:] == [("made", "c-ada", "mean", "lee", 0)]
 
 

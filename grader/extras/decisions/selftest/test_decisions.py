@@ -10,24 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.core.grades.decided import Book, DecidedClass, StudentGrade
-from grader.core.grades.model import (
-    EVERYONE,
-    FILE,
-    MAX_TEXT,
-    Decision,
-    DecisionError,
-    Ground,
-    Ruling,
-    _said,
-    sentence,
-)
+from grader.core.grades.graded import FILE, DecisionError, StudentGrade
 from grader.core.grades.people import People
 from grader.core.intake.origin import Origin, Source, Student
 from grader.core.results.report import Report, summary_line
 from grader.core.rubric import LatePenalty, Policy
 from grader.examples.small.grader.assignment import ASSIGNMENT
+from grader.extras.decisions.decided import Book, DecidedClass
 from grader.extras.decisions.file import append, entry, parse, read
+from grader.extras.decisions.model import EVERYONE, MAX_TEXT, Decision, Ground, Ruling, _said
 from grader.extras.decisions.placing import book, placed
 from grader.selftest.reports import FAILED, PASSED, USUAL, report, unreadable
 
@@ -63,7 +54,7 @@ def graded(reports: Sequence[Report], *decisions: Decision, policy: Policy = POL
     rubric = ASSIGNMENT.rubric.model_copy(update={"policy": policy})
     read = {each.submission.id: each for each in reports}.__getitem__
     book = settled(reports, *decisions, policy=policy)
-    known = DecidedClass(Path(), [*map(summary_line, reports)], book, rubric, read)
+    known = DecidedClass(Path(), [*map(summary_line, reports)], rubric, read, book)
     return [one for line in known.lines for one in known.grades[line.id]]
 
 
@@ -184,9 +175,10 @@ def test_a_decision_whose_ground_has_changed_still_holds_and_is_shown() -> None:
 
 def test_which_attempt_counts_is_nothing_to_whoever_handed_in_once() -> None:
     rule = decision("*", attempt="best")
-    assert [one.rulings for one in graded([report("ada")], rule)] == [()]
+    assert [one.decisions for one in graded([report("ada")], rule)] == [()]
     both = [of(report(name), "gradescope", ADA, submitted_at="2026-10-01T12:00:00+00:00") for name in ("one", "two")]
-    ((only,),) = [one.rulings for one in graded(both, rule)]
+    ((only,),) = [one.decisions for one in graded(both, rule)]
+    assert isinstance(only, Ruling)
     assert only.decision == rule
 
 
@@ -338,4 +330,4 @@ def test_nothing_is_too_long_to_be_written_and_too_long_to_be_read() -> None:
 
 
 def test_a_submission_may_be_called_as_a_key_of_the_sentences() -> None:
-    assert "team" in sentence(decision("ada", attempt="team"), ASSIGNMENT.rubric, "en")
+    assert "team" in Ruling(decision("ada", attempt="team"), 1).for_student(ASSIGNMENT.rubric, "en")

@@ -14,10 +14,10 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import WebDriverWait
 
-from grader.core.grades.model import Decision
 from grader.core.results.outcome import Outcome
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.extras.decisions.file import read
+from grader.extras.decisions.model import Decision
 from grader.selftest import LONG
 from grader.selftest.browser import PATIENCE_S, chromium, resize, served
 from grader.selftest.class_reports import graded

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.core.grades.decided import Book, DecidedClass
-from grader.core.grades.model import FILE, Ruling
+from grader.core.grades.graded import FILE
 from grader.core.grades.people import People
 from grader.core.intake.origin import Origin, Student
 from grader.core.intake.submission import Submission
@@ -23,7 +22,9 @@ from grader.core.results.statistics import entry
 from grader.core.rubric import LANGUAGES
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.extras.anonymous.selftest.test_anonymous import HEADER, folder
+from grader.extras.decisions.decided import Book, DecidedClass
 from grader.extras.decisions.file import read
+from grader.extras.decisions.model import Ruling
 from grader.extras.decisions.placing import book, drafted, placed
 from grader.extras.decisions.review.classroom import Classroom, Now, Reason, queue, without_cases
 from grader.extras.decisions.review.pages import ReviewPages
@@ -229,7 +230,7 @@ def pages(text: str, language: str) -> list[Element]:
     said = {"student": identifier, "comment": f"_{text}", "who": f"_{text}", "when": datetime(2026, 10, 5, tzinfo=UTC)}
     draft = drafted(said, Book(people=people), lambda _: report, rubric.policy)
     held = book(placed([Ruling(draft.decision, 1)], people, lambda _: report, rubric.policy), people)
-    known = DecidedClass(Path(text), lines, held, rubric, lambda _: without_cases(report))
+    known = DecidedClass(Path(text), lines, rubric, lambda _: without_cases(report), held)
     reasons = [(identifier, Reason("near_zero", text)), (identifier, Reason("similar", text, text))]
     now = Now(known, [entry(report)], queue(lines, held, reasons))
     made = rendering(language)

@@ -14,7 +14,7 @@ import pytest
 from starlette.testclient import TestClient
 from starlette.types import ASGIApp
 
-from grader.core.grades.model import FILE, Decision
+from grader.core.grades.graded import FILE
 from grader.core.intake.origin import Origin, Student
 from grader.core.messages import as_data, say
 from grader.core.results.outcome import Outcome
@@ -23,6 +23,7 @@ from grader.core.results.statistics import entry
 from grader.core.rubric import LANGUAGES
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.extras.decisions.file import LOCK, append, read
+from grader.extras.decisions.model import Decision
 from grader.extras.decisions.review.classroom import Classroom, noticed, unusual
 from grader.extras.decisions.review.server import LOOPBACK, opened
 from grader.selftest.class_reports import graded

@@ -241,12 +241,11 @@ def test_a_damaged_file_of_points_shows_no_points(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_the_picture_counts_the_submissions_of_each_score_and_number_of_answers(language: str) -> None:
-    entries = [entry(report(name)) for name in ("ada", "bo", "cleo")]
-    points = {name: Practice(points=right, max_points=6) for name, right in (("ada", 5), ("bo", 5), ("cleo", 2))}
-    shown = picture(entries, points, language)
+    earned = {name: Practice(points=right, max_points=6) for name, right in (("ada", 5), ("bo", 5), ("cleo", 2))}
+    shown = picture([entry(report(name), None, points) for name, points in earned.items()], language)
     assert shown.count("<circle") == 2
     assert ">2</text></g>" in shown
-    assert picture(entries, {}, language) == ""
+    assert picture([entry(report(name)) for name in earned], language) == ""
 
 
 @pytest.fixture(scope="module")

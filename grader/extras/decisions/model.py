@@ -11,11 +11,11 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, AwareDatetime, Field, model_validator
 
-from grader.core.messages import ENDS, Sentences, UserError
+from grader.core.grades.graded import FILE
+from grader.core.grades.people import Key
+from grader.core.messages import ENDS, Sentences
 from grader.core.results.report import Record
 from grader.core.rubric import Rubric
-
-from .people import Key
 
 About = str | Key  # a submission, a student, or everyone
 EVERYONE = "*"  # as a student: a decision for the whole class
@@ -26,6 +26,7 @@ TAKEN = "file"  # a file that stands for another one
 PERSONAL = ("due", "late_days", "excuse", "attempt", "team")  # about a student, not about what was handed in
 SEEN, ASKED = "seen", "appeal"  # staff only; each ends the other
 WHAT = ("override", "comment", TAKEN, *PERSONAL, ASKED, SEEN, "withdraw")
+say = Sentences(Path(__file__).with_name("words.toml"))
 
 
 def _said(text: str) -> str:
@@ -161,7 +162,7 @@ class Ruling:
     line: int
     stale: str = ""
     void: bool = False
-    file: str = "decisions.toml"
+    file: str = FILE
     about: tuple[About, ...] = ()
     now: Ground | None = None
 
@@ -170,55 +171,57 @@ class Ruling:
         """Where it is written."""
         return self.file, self.line
 
+    @property
+    def slot(self) -> str:
+        """What it is about, such as a property's id."""
+        return self.decision.slot
+
+    @property
+    def author(self) -> str:
+        """Who decided, and on which day."""
+        return f"{self.decision.who}, {self.decision.when.date()}"
+
+    @property
+    def code(self) -> str:
+        """The line of code that a comment is about; empty if there is none."""
+        return self.decision.code or ""
+
+    def for_student(self, rubric: Rubric, language: str) -> str:
+        """What was decided and why; not who decided."""
+        decision = self.decision
+        titles = {task.id: task.title for task in rubric.tasks}
+        titles |= {name: prop.title[language] for name, prop in rubric.properties.items()}
+        kinds = (
+            "property" if decision.override in titles else "",
+            "at" if decision.at else "",
+            decision.attempt if decision.attempt in (LAST, BEST) else "",  # a submission may be called "why"
+            decision.override if decision.override in TOTALS else "",
+            decision.what,
+        )
+        path, _, file = (decision.file or "").partition("=")
+        what = say(
+            language,
+            next((name for name in kinds if name and name in say.texts), "property"),
+            decision=decision,
+            points=decision.points or 0,
+            path=path,
+            name=file,
+            title=titles.get(decision.override or "", decision.override),
+            due=decision.due.isoformat(sep=" ", timespec="minutes") if decision.due else "",
+            names=", ".join(decision.team or ()),
+            reasons=", ".join(decision.seen or ()) or "–",
+        )
+        why = say(language, "why", why=_ended(decision.why, language)) if decision.why else ""
+        return _ended(what, language) + why
+
+    def for_staff(self, rubric: Rubric, language: str) -> str:
+        """The same in one line, with who decided when, and whether somebody should look at it again."""
+        by = say(language, "by", who=self.decision.who, when=self.decision.when.date())
+        again = say(language, "stale", stale=self.stale) if self.stale else ""
+        return f"{' '.join(self.for_student(rubric, language).split())}{by}{again}"
+
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {self.decision.student}: {self.decision.slot}: {self.stale}"
-
-
-FILE = "decisions.toml"
-FOLDER = "decisions"  # beside it, with a file for each of several graders
-
-
-class DecisionError(UserError):
-    """The decisions cannot be used."""
-
-
-say = Sentences(Path(__file__).with_name("words.toml"))
-
-
-def sentence(decision: Decision, rubric: Rubric, language: str) -> str:
-    """What was decided and why, for the student."""
-    titles = {task.id: task.title for task in rubric.tasks}
-    titles |= {name: prop.title[language] for name, prop in rubric.properties.items()}
-    kinds = (
-        "property" if decision.override in titles else "",
-        "at" if decision.at else "",
-        decision.attempt if decision.attempt in (LAST, BEST) else "",  # a submission may be called "why"
-        decision.override,
-        decision.what,
-    )
-    path, _, file = (decision.file or "").partition("=")
-    what = say(
-        language,
-        next((name for name in kinds if name and name in say.texts), "property"),
-        decision=decision,
-        points=decision.points or 0,
-        path=path,
-        name=file,
-        title=titles.get(decision.override or "", decision.override),
-        due=decision.due.isoformat(sep=" ", timespec="minutes") if decision.due else "",
-        names=", ".join(decision.team or ()),
-        reasons=", ".join(decision.seen or ()) or "–",
-    )
-    why = say(language, "why", why=_ended(decision.why, language)) if decision.why else ""
-    return _ended(what, language) + why
-
-
-def for_staff(ruling: Ruling, rubric: Rubric, language: str) -> str:
-    """A decision in one line, with who decided when, and whether somebody should look at it again."""
-    decision = ruling.decision
-    by = say(language, "by", who=decision.who, when=decision.when.date())
-    again = say(language, "stale", stale=ruling.stale) if ruling.stale else ""
-    return f"{' '.join(sentence(decision, rubric, language).split())}{by}{again}"
 
 
 def _ended(text: str, language: str) -> str:
