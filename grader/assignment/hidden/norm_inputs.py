@@ -78,6 +78,8 @@ def build(
     if reading is BY_CONTRACT:
         return filled(module, 1.0 if gamma is None else gamma, hidden, group_size).train(True)
     reading = reading or normalising(student)
+    if reading.made_late:
+        module(LARGE * torch.ones(2, 2, hidden, device=device))
     return filled(module, reading.neutral if gamma is None else gamma, hidden, group_size).train(reading.training)
 
 
