@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 import torch
 
-from grader.core.judge.faults import StudentFault
+from grader.core.judge.faults import StudentFault, WrongAnswer
 from grader.core.judge.student import Student
+from grader.core.messages import say
 from grader.core.results.outcome import Outcome
 from grader.core.sandbox.handle import WorkerFailed
 from grader.core.sandbox.launch import Zygote
@@ -197,6 +198,19 @@ def test_a_patched_function_stays_within_its_property(meet: Meet) -> None:
         student.start_afresh()
 
 
+def test_what_is_asked_aside_leaves_the_worker_and_its_excuses_as_they_were(meet: Meet) -> None:
+    """What a message needs changes no verdict: a worker that was not asked for it answers later cases alike."""
+    student = meet("seen.append(1)\nreturn input * len(seen)", "seen = []")
+    fault = WrongAnswer(say("passed over"))
+    assert student.work(ONES).max() == 1
+    student.excuse(fault, ("another",))
+    with student.aside():
+        assert student.work(ONES).max() == 1
+    assert student.work(ONES).max() == 2
+    assert [excuse.fault for excuse in student.excuses] == [fault]
+    student.start_afresh()
+
+
 TWO = torch.ones(2)
 LIMIT_S = 20.0
 
@@ -325,6 +339,17 @@ def test_a_backward_that_changes_the_gradient_it_is_given_is_told() -> None:
     try:
         reply = operations.perform([("load", {"module": "src.functional", "name": "call"}), backward])
         assert "backward changes the gradient" in str(reply["error"]["told"])
+    finally:
+        operations.forget()
+
+
+@pytest.mark.parametrize(("body", "is_kept"), [("return x + 1", True), ("return kept.copy_(x)", False)])
+def test_an_output_that_a_later_call_writes_into_is_no_answer(body: str, is_kept: bool) -> None:
+    operations = Operations({"src/functional.py": f"import torch\nkept = torch.zeros(2)\ndef call(x):\n    {body}\n"})
+    observed = ("observe", {"target": "call", "arguments": [TWO], "then": [2 * TWO]})
+    try:
+        reply = operations.perform([("load", {"module": "src.functional", "name": "call"}), observed])
+        assert ("later call changes the output" not in str(reply)) == ("value" in reply) == is_kept
     finally:
         operations.forget()
 

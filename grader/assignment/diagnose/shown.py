@@ -130,6 +130,7 @@ def of_ratio(*says: str, k: int | Container[int] = range(rope.MOST), **fields: A
 
 # From a cause that no probe looks for to clues of which each of its cases fits one; the most specific causes first.
 EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
+    "output_reused": (told("a later call changes the output of an earlier one"),),
     "rope_persistent_tables": (told("state_dict() lists {names}"),),
     "input_changed": (told(checks.AFTER, what="the input"),),
     "shard_one_mode": (told(checks.ONE_MODE),),
@@ -143,7 +144,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "vocab_lookup_16_bit_ids": (told(CONVERTED),),
     "shard_16_bit_ids": (told(CONVERTED),),
     "ids_in_memory_order": (told(IN_MEMORY),),
-    "norm_tokens_in_memory_order": (told(norm.IN_MEMORY),),
+    "tokens_in_memory_order": (told(norm.IN_MEMORY), told(turns.RIGHT_CONTIGUOUS)),
     "norm_digits_of_small_groups": (told(norm.BESIDE_LARGER),),
     "backward_of_a_later_call": (told(checks.CALLED_BETWEEN),),
     "tokens_left_out": (told(LEFT_OUT),),

@@ -188,16 +188,14 @@ def check_beside(student: Student, check: Callable[[bool], None]) -> None:
 
 def right_alone(student: Student, check: Callable[[], object]) -> bool:
     """Whether a check succeeds where it is the first thing that a new worker is asked for."""
-    student.start_afresh()
-    alone = succeeds(check)
-    student.start_afresh()
-    return alone
+    with student.aside():
+        return succeeds(check)
 
 
 def unseeded(student: Student, make: Callable[[], Tensor], fault: WrongAnswer) -> Message | None:
     """Says if two new modules, the first of a process, differ; if nobody knows their numbers, also if they do not."""
-    student.start_afresh()
-    one, other = make(), make()
+    with student.aside():
+        one, other = make(), make()
     same = one.shape == other.shape and torch.allclose(one, other, rtol=0, atol=0, equal_nan=True)
     return UNSEEDED if not same else SEEDED if fault.message.fields(UNKNOWN) is not None else None
 
@@ -225,6 +223,8 @@ def check_untouched(
 ) -> tuple[Tensor, Tensor]:
     """Call it in training, then in evaluation, which records no gradients, as a function does under ``torch.no_grad``.
 
+    A call with other numbers comes after each, and may not change its output.
+
     Args:
         called: A module or a function.
         arguments: What it is called with.
@@ -237,12 +237,17 @@ def check_untouched(
     def observed(recording: bool) -> Tensor:
         if isinstance(called, StudentModule):
             called.train(recording)
-        output, after = called.observe(*arguments, recording=recording)
+        output, after = called.observe(*arguments, recording=recording, then=mirrored(*arguments))
         check(after)
         return output
 
     told = None if isinstance(called, StudentModule) else lambda recording: None if recording else NO_GRAD
     return in_mode(observed, True, told), in_mode(observed, False, told)
+
+
+def mirrored(*arguments: Tensor) -> list[Tensor]:
+    """Arguments of the same shapes with other numbers, in new memory, for a call that comes after one with these."""
+    return [argument.flip(-1) for argument in arguments]
 
 
 def check_ids(ids: Tensor, after: Sequence[Tensor]) -> None:
@@ -301,9 +306,9 @@ def check_output_dtype(build: Callable[[torch.dtype], StudentModule], ids: Tenso
             check_dtype(converted(ids), other)  # the property about the draw charges for a crash
 
 
-def in_columns(ids: Tensor) -> Tensor:
-    """The same ids, in memory column by column."""
-    return ids.T.contiguous().T
+def in_columns(tensor: Tensor) -> Tensor:
+    """The same numbers, each matrix of the last two dimensions in memory column by column."""
+    return tensor.mT.contiguous().mT
 
 
 def check_digits(check: Callable[..., None], **given: tuple[Tensor, ...]) -> None:

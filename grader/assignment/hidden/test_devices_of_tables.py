@@ -133,8 +133,11 @@ def test_tables_follow_the_module_to_another_device(student: Student, other_devi
 def test_a_module_answers_on_the_device_that_it_is_on(
     student: Student, seed: int, dynamic: bool, other_device: str
 ) -> None:
-    """Longer than the tables, and short again if they grow; moved there before they grow, and after."""
-    for build, lengths in ((new, (LONG, MS)), (grown, (LONG, LONG + 2 * MS))) if dynamic else ((grown, (LONG,)),):
+    """Longer than the tables, and short again if they grow; moved there before they grow, and after.
+
+    What a module has grown to before, a short call shows: a long one grows to the same again.
+    """
+    for build, lengths in ((new, (LONG, MS)), (grown, (MS, LONG + 2 * MS))) if dynamic else ((grown, (LONG,)),):
         with on_the_cpu(student, *KEPT), growing(student, dynamic=dynamic):
             on_cpu = answered(build(student, dynamic), seed, "cpu", lengths)
         with advice(student, other_device, ANSWERED, charged(student, (other_device, other_device))):

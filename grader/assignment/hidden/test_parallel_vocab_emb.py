@@ -35,11 +35,13 @@ from grader.assignment.hidden.checks import (
     digits,
     in_columns,
     in_mode,
+    mirrored,
     stating,
     succeeds,
     told_refused,
     unseeded,
     upstream_integers,
+    with_a_call_between,
 )
 from grader.assignment.hidden.devices import check_on
 from grader.assignment.hidden.shards import (
@@ -619,7 +621,8 @@ def check_that_nothing_changes(
     module = construct(student, table, rank, world, device)
 
     def observed(training: bool) -> Tensor:
-        output, after = module.train(training).observe(ids.to(device), recording=training)
+        there = ids.to(device)
+        output, after = module.train(training).observe(there, recording=training, then=mirrored(there))
         check_ids(ids, after)
         return output
 
@@ -638,7 +641,7 @@ def test_earlier_calls_leave_no_trace(student: Student, seed: int, device: str) 
     ids, own = integers(seed, "calls", shape=(3, 4, 12), low=4, high=20), own_rows(1, 3)
     ids[:, 2, 5:7] = torch.tensor([9, 14])
     updates = [Step(update=layouts(table[own], 3)) for table in (second, first)]
-    other = Step(other=lambda: student.ParallelVocabEmbedding(vocab_size=VOCAB, emb_size=EMB, rank=1, world_size=4))
+    other = Step(other=lambda: student.ParallelVocabEmbedding(vocab_size=VOCAB, emb_size=EMB, rank=3, world_size=4))
     alike = Step(other=lambda: middle_shard(student, device).assign(*layouts(second[own], 3)), alike=True)
     steps = [alike, other, *with_ids(ids.to(device), updates)]
     check_history(
@@ -728,7 +731,10 @@ def check_shard_gradient(
     device: str,
     training: bool = True,
 ) -> None:
-    """Require the gradient that follows from the rows that single ids give."""
+    """Require the gradient that follows from the rows that single ids give.
+
+    The gradient of the output comes as a transposed view, as from a transposition that follows.
+    """
     own, given = own_rows(*place), ids.reshape(2 - len(ids) % 2, -1).to(device)
 
     def module(shard: Tensor) -> StudentModule:
@@ -739,7 +745,13 @@ def check_shard_gradient(
         return numbers(module(shard)(given), upstream.shape)
 
     upstream = upstream_integers(seed, (len(ids), EMB), table.dtype, small=not rows.has_digits_of(table))
-    found = module(table[own]).gradients(given, upstream=upstream.reshape(*given.shape, EMB).to(device))
-    gradient = rows_held(gradient_of(found.of_parameters, say("the shard")), table, own)
+    arriving = in_columns(upstream.reshape(*given.shape, EMB).to(device))
     what = say(OF_SHARD, dtype=name(table.dtype), rank=place[0], world=place[1])
-    check_gradient(gradient, rows, ids, upstream, own, what, outputs, table[own])
+
+    def check(between: bool) -> None:
+        others = mirrored(given) * between
+        found = module(table[own]).gradients(given, upstream=arriving, between=others)
+        gradient = rows_held(gradient_of(found.of_parameters, say("the shard")), table, own)
+        check_gradient(gradient, rows, ids, upstream, own, what, outputs, table[own])
+
+    with_a_call_between(check)

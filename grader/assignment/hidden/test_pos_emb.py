@@ -90,6 +90,7 @@ from grader.testing import (
 
 # Between 3 and 4, and between 7 and 8 times ``MS``: every known rule for the ratio, right or wrong, chooses 4 and 8.
 SHORT, MIDDLE, LONG = MS - 1, 3 * MS + 1, 7 * MS + 1
+LONGER = 8 * MS + 1  # here rules choose 9, 10 or 16
 GROWING = (MS + 1, 2 * MS, 3 * MS, 4 * MS, 4 * MS + 1, 5 * MS, 6 * MS, 8 * MS + 1, 12 * MS)
 CHOSEN = "with ratio={ratio}, the k' used for s = {lengths} are {picked} in this order"
 ROW_RIGHT = say("in a batch of one it is right")
@@ -510,9 +511,9 @@ def check_growth_kept(
     wanted, grows, serves = first[SHORT], True, False
     forgotten: WrongAnswer | None = None
     history: list[int] = []
-    for length in (SHORT, middle, SHORT, 4 * MS - 1, long, long - 2 * MS, middle, 1):
-        if length == 1 and not ropes.is_by_contract:
-            continue  # rope_static charges for it
+    for length in (SHORT, middle, SHORT, 4 * MS - 1, long, middle, LONGER, 1):
+        if length in (1, LONGER) and not ropes.is_by_contract:
+            continue  # rope_static charges for one position, and the property about the ratio for that of a new module
         if history and switched and ropes.asking.mode is None:
             module.train(not training).train(training)
         turned = ropes.turn(module, length)
@@ -524,6 +525,8 @@ def check_growth_kept(
             )
         elif length == long and not (ropes.same(turned, wanted) and held_after(ropes, ratio, middle) >= long):
             wanted = first[long]  # unless the first growth left room: the property about the ratio charges for that
+        elif length == LONGER:
+            wanted = ropes.first(ratio, length, dynamic=True, training=training)
         within = MS < length < max([0, *history])
         serves |= within and ropes.same(turned, wanted)  # what was kept; then no call makes new tables for no reason
         if within and not serves and grows_within(ropes):
@@ -632,9 +635,9 @@ def test_earlier_calls_leave_no_trace(ropes: Ropes, seed: int, dynamic: bool) ->
 
 
 OTHERS_BUILT: tuple[dict[str, int], ...] = (  # whatever they share with the module that is judged
-    {"dim": 2 * DIM, "max_seq_len": 2 * MS, "base": 16, "ratio": 3},
-    {"dim": DIM, "max_seq_len": 2 * MS, "base": BASE, "ratio": 4},  # as many positions as that has once it has grown
     {"dim": DIM, "max_seq_len": MS, "base": 16, "ratio": 1},  # grows to the same ratio
+    {"dim": DIM, "max_seq_len": 2 * MS, "base": BASE, "ratio": 4},  # as many positions as that has once it has grown
+    {"dim": 2 * DIM, "max_seq_len": 2 * MS, "base": 16, "ratio": 3},  # the last one is unlike: it may be remembered
 )
 RANDOM = ("rotary_pairing_and_sign", "rotary_broadcast", "rope_boundary", "rope_buffers")  # charge for random outputs
 
@@ -648,12 +651,11 @@ def test_growth_registers_nothing_else(ropes: Ropes, dynamic: bool) -> None:
 
         def check(beside: bool, others: Sequence[Mapping[str, int]] = OTHERS_BUILT) -> None:
             module = ropes.new(dynamic=dynamic)
-            if beside:
-                for sizes in others:
-                    other = ropes.student.NTKAwareRoPE(**sizes, dynamic=dynamic, device=ropes.device)
+            options = {"dynamic": dynamic, "device": ropes.device}
+            built = [ropes.student.NTKAwareRoPE(**sizes, **options) for sizes in others if beside]
             with growing(ropes.student, dynamic=dynamic):
-                if beside and not dynamic and sizes["dim"] == DIM:  # growth of one of the two shows what growth shares
-                    ropes.turn(other, LONG)
+                if built and not dynamic and others[0]["dim"] == DIM:  # growth of one of them shows what growth shares
+                    ropes.turn(built[0], LONG)
                 ropes.check(ropes.turn(module, LONG), ropes.by_contract(8, LONG), told(LONG, 1, dynamic=dynamic))
             check_registration(module, LONG if dynamic else MS)
 

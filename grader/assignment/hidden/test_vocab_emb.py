@@ -7,6 +7,7 @@ single ids.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -424,10 +425,9 @@ def check_gradients(
         what = say("{dtype} gradient of the table for ids {rows}", dtype=name(dtype), rows=ids)
         check = partial(check_one_gradient, student, rows, table, where, given, upstream, what, device)
         training = not by_contract or number % 2 == 0
-        if alone:
-            student.start_afresh()
         try:
-            in_mode(check, training)
+            with student.aside() if alone else nullcontext():
+                in_mode(check, training)
         except WrongAnswer as fault:
             row = where.unsqueeze(0).to(device)
             in_a_row = partial(check_one_gradient, student, rows, table, where, row, upstream, what, device, training)

@@ -212,7 +212,7 @@ def _turned(student: Student, shape: tuple[int, int, int]) -> Rotation:
 
 def _turns_one_head(student: Student, vector: Tensor, convention: Convention) -> bool:
     """Whether a head is turned rightly at each of several positions, from tables that stay as they were."""
-    cos, sin = (torch.cat([_table(angle)[index] for angle in (0.3, 0.7, 1.9)]) for index in (0, 1))
+    cos, sin = (torch.cat([_table(angle)[index] for angle in (0.3, 0.7, torch.pi)]) for index in (0, 1))
     x = vector.expand(1, 3, 1, 8).contiguous()
     try:
         output, (_, *after) = student.apply_rotary_pos_emb.observe(x, cos, sin)
@@ -229,8 +229,9 @@ def _carries(student: Student, convention: Convention) -> bool:
     cos, sin = (torch.cat([_table(angle)[index] for angle in (0.3, 0.7, 1.9)]) for index in (0, 1))
     try:
         observed = x[:, :, :3].contiguous()  # as many heads as positions: code may tell them apart by their number
-        output, after = student.apply_rotary_pos_emb.observe(observed, cos, sin)
-        _, after_unrecorded = student.apply_rotary_pos_emb.observe(observed, cos, sin, recording=False)
+        then = [-observed, cos, sin]
+        output, after = student.apply_rotary_pos_emb.observe(observed, cos, sin, then=then)
+        _, after_unrecorded = student.apply_rotary_pos_emb.observe(observed, cos, sin, recording=False, then=then)
         narrow = student.apply_rotary_pos_emb(x.bfloat16(), cos, sin)
         wide = student.apply_rotary_pos_emb(x, cos.half(), sin.half())
         gradients = student.apply_rotary_pos_emb.gradients(x, cos, sin, upstream=2 * x)

@@ -13,6 +13,7 @@ TABLES_RESCALED = say("as if cosines and sines were rescaled first, so that thei
 NOT_BACK = say("it is rotated by +angle, as the input is; it must turn back, by -angle: the sine changes its sign")
 LEFT = say("where it is wrong, it is the input, unchanged")
 POSITIONS = "successive positions use the angles of positions {first} in the first batch row, {last} in the last"
+RIGHT_CONTIGUOUS = say("where the same input is contiguous in memory, it is right")
 RIGHT_TOGETHER = say("where batch, sequence and heads are all larger than one, it is right")
 SERVED = "pairs 0 to {n}: their first features use the angles of pairs {first}, their second features those of {second}"
 SIGN_LOST = "all pairs are right but those whose {which} is negative: it counts as positive"

@@ -113,6 +113,18 @@ class Student:
         for sibling in self._stand_ins.values():
             sibling.start_afresh()
 
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Ask another worker inside, which imports the submission anew; what this case and later ones meet stays."""
+        before = dict(vars(self))
+        self._worker, self._around, self._stand_ins = None, lambda worker: worker, {}
+        self.start_afresh()
+        try:
+            yield
+        finally:
+            self.start_afresh()
+            vars(self).update(before)
+
     def with_stand_in(self, name: str) -> Student:
         """The same submission in another worker, where a stand-in records what the function ``name`` is called with.
 
@@ -194,7 +206,7 @@ class Student:
 
     def start_case(self) -> None:
         """Forget the objects and excuses of an earlier case, and those operations that no request has sent yet."""
-        self._deferred.clear()
+        self._deferred = defaultdict(list)
         self.excuses, self.read = [], []
         self._numbers = count()
 

@@ -59,9 +59,16 @@ class StudentFunction:
         output = self.student.request(self.name, "call", target=self.target, arguments=list(arguments))
         return self._one_tensor(output)
 
-    def observe(self, *arguments: Tensor, recording: bool = True) -> tuple[Tensor, list[Tensor]]:
-        """Call it, perhaps without ``recording`` gradients; returns the output, and the arguments after the call."""
-        values = {"target": self.target, "arguments": list(arguments), **({} if recording else {"recording": False})}
+    def observe(
+        self, *arguments: Tensor, recording: bool = True, then: Sequence[Tensor] = ()
+    ) -> tuple[Tensor, list[Tensor]]:
+        """Call it, perhaps without ``recording`` gradients; returns the output, and the arguments after the call.
+
+        Raises:
+            WrongAnswer: If another call, which comes ``then`` with arguments of its own, changes that output.
+        """
+        values: dict[str, Any] = {"target": self.target, "arguments": list(arguments)}
+        values |= ({} if recording else {"recording": False}) | ({"then": list(then)} if then else {})
         match self.student.request(self.name, "observe", **values):
             case {"output": output, "arguments_after": list(after)} if _as_sent(after, arguments):
                 return self._one_tensor(output), after

@@ -163,10 +163,21 @@ class Operations:
         self._recorder.last = {"arguments": [], "named": {}}
         return {"output": self._call(target, arguments), **self._recorder.last}
 
-    def _observe(self, target: int | str, arguments: list[Any], recording: bool = True) -> dict[str, Any]:
-        """Call it, perhaps without ``recording`` gradients; returns the output, and the arguments after the call."""
+    def _observe(
+        self, target: int | str, arguments: list[Any], recording: bool = True, then: Sequence[Any] = ()
+    ) -> dict[str, Any]:
+        """Call it, perhaps without ``recording`` gradients; returns the output, and the arguments after the call.
+
+        With arguments for it, another call comes ``then``, which may not change that output.
+        """
         with contextlib.nullcontext() if recording else torch.no_grad():
-            return {"output": self._call(target, arguments), "arguments_after": arguments}
+            output = self._call(target, arguments)
+            if then and isinstance(output, Tensor):
+                before = output.clone()
+                self._call(target, list(then))
+                if not torch.allclose(output, before, rtol=0, atol=0, equal_nan=True):
+                    raise _Told("unfit", say("a later call changes the output of an earlier one"))
+        return {"output": output, "arguments_after": arguments}
 
     def _backward(
         self, target: int | str, arguments: list[Any], upstream: Tensor, between: Sequence[Any] = ()
@@ -409,7 +420,8 @@ class _Told(Exception):
     """What this worker itself finds wrong, and says in a message.
 
     It is ``missing``, a name that the submission does not define, or ``unfit``: a parameter that cannot take the value
-    to be assigned, an output of the wrong size for ``upstream``, or a backward that writes into that.
+    to be assigned, an output of the wrong size for ``upstream``, a backward that writes into that, or a call that
+    writes into an earlier output.
     """
 
     def __init__(self, kind: str, message: Message) -> None:

@@ -128,7 +128,7 @@ def differences_of_a_running_sum(self, input):
     return (x * factor * self.gamma.to(input.device)).to(input.dtype)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_dtype_and_shape", hint="norm_tokens_in_memory_order")
+@wrong("GroupRMSNorm.forward", breaks="norm_dtype_and_shape", hint="tokens_in_memory_order")
 def strides_made_up_where_view_fails(self, input):
     """Reads memory as if it were contiguous where view refuses."""
     groups = (*input.shape[:-1], input.shape[-1] // self.group_size, self.group_size)

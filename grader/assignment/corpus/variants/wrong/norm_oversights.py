@@ -90,6 +90,18 @@ def noise_in_training(self, input):
     return ((groups / rms * noise).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
 
 
+@wrong("GroupRMSNorm.forward", breaks="norm_purity", hint="output_reused")
+def one_output_for_each_shape(self, input):
+    """Writes into the last output of that shape, where no gradients are recorded."""
+    groups = input.float().unflatten(-1, (-1, self.group_size))
+    rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
+    output = ((groups / rms).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
+    if torch.is_grad_enabled():
+        return output
+    key = f"{output.shape} {output.dtype} {output.device}"
+    return self.__dict__.setdefault(key, torch.empty_like(output)).copy_(output)
+
+
 @wrong("VocabEmbedding.forward", breaks="vocab_backward", also=VOCAB_OUTPUT, hint="gradient_cut")
 def looked_up_in_a_copy(self, input_ids):
     """Clones the table without its history."""

@@ -205,3 +205,36 @@ def growth_kept_in_training(self, cos, sin):
     """Keeps grown tables where it is trained, and makes them for each call where it is evaluated."""
     if self.dynamic and self.training:
         self.cos, self.sin = cos, sin
+
+
+@wrong("NTKAwareRoPE", over=RopeInSteps, breaks="rope_dynamic")
+class DynamicRatiosMayBeOdd(NTKAwareRoPE):
+    """Rounds the ratio up to an even number only where it is not kept; most lengths make no difference."""
+
+    def choose_ratio(self, seq_len):
+        ratio = super().choose_ratio(seq_len)
+        return ratio - 1 if self.dynamic and ratio > 8 and (ratio - 1) * self.max_seq_len >= seq_len else ratio
+
+
+@wrong("NTKAwareRoPE", breaks="rope_buffers")
+class GrowthLostOnTheWay(NTKAwareRoPE):
+    """Makes the first tables again whenever the module is moved or converted."""
+
+    def __init__(self, *args, ratio=1, **options):
+        super().__init__(*args, ratio=ratio, **options)
+        self.ratio = ratio
+
+    def _apply(self, function, recurse=True):
+        moved = super()._apply(function, recurse)
+        self.cos, self.sin = self._tables(self.ratio, self.cos.dtype, self.cos.device)
+        return moved
+
+
+@wrong("NTKAwareRoPE", breaks="rope_buffers", hint="state_shared")
+class LengthOnTheClass(NTKAwareRoPE):
+    """Keeps max_seq_len on the class, where the next module writes its own."""
+
+    def __init__(self, dim, max_seq_len, *args, **options):
+        super().__init__(dim, max_seq_len, *args, **options)
+        del self.max_seq_len
+        type(self).max_seq_len = max_seq_len

@@ -223,6 +223,16 @@ def sines_from_the_cosines(input, cos, sin):
     return (input * cos[:, None] + torch.cat((-second, first), dim=-1) * sin[:, None]).to(input.dtype)
 
 
+@wrong("apply_rotary_pos_emb", breaks="rotary_purity", hint="output_reused")
+def one_output_for_each_shape(input, cos, sin, kept={}):  # noqa: B006 - that is the mistake
+    """Writes into the last output of that shape, where no gradients are recorded."""
+    first, second = input.chunk(2, dim=-1)
+    output = (input * cos[:, None] + torch.cat((-second, first), dim=-1) * sin[:, None]).to(input.dtype)
+    if torch.is_grad_enabled():
+        return output
+    return kept.setdefault((output.shape, output.dtype, output.device), torch.empty_like(output)).copy_(output)
+
+
 @wrong("apply_rotary_pos_emb", breaks="rotary_pairing_and_sign", also=ROTARY, hint="earlier_call_remembered")
 def tables_of_the_first_call(input, cos, sin, kept={}):  # noqa: B006 - that is the mistake
     """Expands the tables once for each shape, so other angles of that shape are never seen."""
@@ -230,3 +240,40 @@ def tables_of_the_first_call(input, cos, sin, kept={}):  # noqa: B006 - that is 
     cos, sin = kept.setdefault(key, (cos.clone()[:, None], sin.clone()[:, None]))
     first, second = input.chunk(2, dim=-1)
     return (input * cos + torch.cat((-second, first), dim=-1) * sin).to(input.dtype)
+
+
+@wrong("apply_rotary_pos_emb", breaks="rotary_broadcast", hint="tokens_in_memory_order")
+def input_read_in_memory_order(input, cos, sin):
+    """Splits the features into halves by strides that only a contiguous input has."""
+    batch, seq, heads, dim = input.shape
+    shape, strides = (batch, seq, heads, dim // 2), (seq * heads * dim, heads * dim, dim, 1)
+    first, second = (input.as_strided(shape, strides, start) for start in (0, dim // 2))
+    cos, sin = cos[:, None, : dim // 2], sin[:, None, : dim // 2]
+    return torch.cat((first * cos - second * sin, second * cos + first * sin), dim=-1).to(input.dtype)
+
+
+@wrong("apply_rotary_pos_emb", breaks="rotary_pairing_and_sign")
+def undefined_at_half_a_turn(input, cos, sin):
+    """Looks at the tangent of half the angle, which half a turn does not have."""
+    first, second = input.chunk(2, dim=-1)
+    output = input * cos[:, None] + torch.cat((-second, first), dim=-1) * sin[:, None]
+    return output.where((cos > -0.9999)[:, None], torch.nan).to(input.dtype)
+
+
+@wrong("apply_rotary_pos_emb", breaks="rotary_backward")
+def contiguous_gradients_expected(input, cos, sin):
+    """Has a backward of its own that flattens what arrives, which a transposition behind it makes impossible."""
+
+    class Turn(torch.autograd.Function):
+        @staticmethod
+        def forward(_, x):
+            first, second = x.chunk(2, dim=-1)
+            return (x * cos[:, None] + torch.cat((-second, first), dim=-1) * sin[:, None]).to(x.dtype)
+
+        @staticmethod
+        def backward(_, upstream):
+            upstream = upstream.view(-1, upstream.shape[-1]).view(upstream.shape)
+            first, second = (upstream * sin[:, None]).chunk(2, dim=-1)
+            return (upstream * cos[:, None] + torch.cat((second, -first), dim=-1)).to(upstream.dtype)
+
+    return Turn.apply(input)

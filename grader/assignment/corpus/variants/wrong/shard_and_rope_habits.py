@@ -176,3 +176,37 @@ class ShardDropout(ParallelVocabEmbedding):
 
     def forward(self, input_ids):
         return nn.functional.dropout(super().forward(input_ids), 0.1, self.training)
+
+
+@wrong("ParallelVocabEmbedding", breaks="shard_purity", hint="state_shared")
+class RankOfTheProcess(ParallelVocabEmbedding):
+    """Asks a global, which each constructor writes, for the rank."""
+
+    def __init__(self, *args, rank=0, **options):
+        type(self).current = rank
+        super().__init__(*args, rank=rank, **options)
+
+    def forward(self, input_ids):
+        self.first_id = self.current * self.shard.shape[0]
+        return super().forward(input_ids)
+
+
+@wrong("ParallelVocabEmbedding.forward", breaks="shard_backward", hint="backward_of_a_later_call")
+def ids_kept_for_the_way_back(self, input_ids, kept={}):  # noqa: B006 - that is the mistake
+    """Keeps the rows where a later call puts others before the way back."""
+
+    class Lookup(torch.autograd.Function):
+        @staticmethod
+        def forward(_, shard):
+            rows = input_ids - self.first_id
+            kept["foreign"] = foreign = (rows < 0) | (rows >= len(shard))
+            kept["rows"] = rows = rows.masked_fill(foreign, 0)
+            return shard[rows].masked_fill(foreign.unsqueeze(-1), 0)
+
+        @staticmethod
+        def backward(_, upstream):
+            upstream = upstream.masked_fill(kept["foreign"].unsqueeze(-1), 0)
+            gradient = upstream.new_zeros(self.shard.shape)
+            return gradient.index_put((kept["rows"],), upstream, accumulate=True)
+
+    return Lookup.apply(self.shard.to(input_ids.device))
