@@ -205,6 +205,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
         told(NO_GRADIENT),
         told(turns.THROUGH),
         told(RECEIVES, seen=("nothing", CUT), only=True, least=2),
+        told(gradients.CUT_AT_OUTPUT),
         CUT_IN_PART,
     ),
     "one_row_without_gradient": (told("{what}: {n} of {all} rows with a wrong gradient", n=1, beside=told("nothing")),),

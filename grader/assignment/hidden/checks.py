@@ -66,7 +66,9 @@ ONE_MODE = say("\nThis fails in {mode} mode only; in {other} mode it passes.")
 NO_GRAD = say("\nThis fails under torch.no_grad() only; where gradients are recorded it passes.")
 HELD = "it is right for {what} made of numbers that 16 bits hold"
 CALLED_BETWEEN = say("without a call of the same module between forward and backward it is right")
+ARRIVING = say("\nThe gradient that arrives is not contiguous in memory; with one that is, this passes.")
 T = TypeVar("T")
+Layout = Callable[[Tensor], Tensor]  # gives the same numbers, in another order in memory
 MOST_ROUNDED = 16.0  # ulp: several roundings in a row are off by less, an overflow by more
 MAX_ELEMENTS = 1 << 16  # far more than any case needs; limits the expected numbers, which are drawn in this process
 
@@ -280,6 +282,24 @@ def with_a_call_between(check: Callable[[bool], T]) -> T:
         return check(True)
     except (WrongAnswer, Crashed) as fault:
         raise fault.with_more(CALLED_BETWEEN if succeeds(lambda: check(False)) else None) from None
+
+
+def plain(x: Tensor) -> Tensor:
+    """The numbers as they are."""
+    return x
+
+
+def across(x: Tensor) -> Tensor:
+    """``[b, s, ...]`` numbers with the next dimension outside ``s`` in memory, as before ``x.transpose(1, 2)``."""
+    return x.transpose(1, 2).contiguous().transpose(1, 2)
+
+
+def laid_out(check: Callable[[Tensor], T], upstream: Tensor, layout: Layout = across) -> T:
+    """Check a gradient for an upstream one in some layout; a fault says if it is right for one in contiguous memory."""
+    try:
+        return check(layout(upstream))
+    except (WrongAnswer, Crashed) as fault:
+        raise fault.with_more(ARRIVING if layout is not plain and succeeds(lambda: check(upstream)) else None) from None
 
 
 def failing_in(training: bool) -> Message:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import pytest
 import torch
 from torch import Tensor
 
-from grader.assignment.hidden.checks import succeeds
+from grader.assignment.hidden.checks import Layout, across, plain, succeeds
 from grader.assignment.model.normalising import BY_CONTRACT, LARGE, LAW, Normalising, filled, normalising, numbers
 from grader.testing import (
     DTYPES,
@@ -19,6 +21,8 @@ from grader.testing import (
     normal,
     quoted,
     say,
+    stated,
+    uniform,
 )
 
 OF_GROUPS = "{dtype} output for group_size={group_size}"
@@ -28,7 +32,7 @@ OVERFLOW = say("the output for these numbers in float32 is not finite")
 BESIDE_LARGER = say("where all groups are of about the same size, it is right")
 CLAMPED = "as if the input were clamped at {bound}"
 IN_MEMORY = say("these are the right tokens, in the order in which they lie in memory")
-OF_ZEROS = say("it is wrong only for the first group, whose features are all zero in this input")
+OF_ZEROS = say("it is wrong only for groups whose features are all zero in this input")
 Shape = tuple[int, int, int, int]
 # (b, s, h, gz); the smallest first, since a student reads about the first that fails. Several groups, one group, large
 # groups; never as many groups as a group has features. 134 tokens are no multiple of a chunk of 4 or more. No
@@ -114,3 +118,67 @@ def grouped_input(seed: int, shape: Shape) -> Tensor:
     batch, seq, hidden, group_size = shape
     scales = torch.exp2(1 + torch.arange(hidden // group_size) % 3).repeat_interleave(group_size)  # [h]
     return (normal(seed, "groups", shape=(batch, seq, hidden)) + 0.5) * scales
+
+
+EPS = 1e-5
+
+
+class Asked(NamedTuple):
+    """How a gradient is asked for: a value of each axis. Every two values of two axes meet in some row of ``ASKED``."""
+
+    dtype: torch.dtype
+    gamma_dtype: torch.dtype
+    shape: Shape  # several groups, one group, or groups of one feature
+    eps: float  # small or large beside the mean squares of the input
+    upstream: Layout
+    input: Layout
+    training: bool
+    between: bool  # whether a call comes between forward and backward
+
+    @property
+    def group_size(self) -> int:
+        """That of the module."""
+        return self.shape[-1]
+
+    @property
+    def told(self) -> Message:
+        """The module's arguments, for messages."""
+        return stated(hidden_size=self.shape[2], group_size=self.group_size, eps=f"{self.eps:g}")
+
+    def tensors(self, seed: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Input, upstream gradient and gamma."""
+        *shape, _ = self.shape
+        x = normal(seed, "x", shape=tuple(shape)) * (1 if self.eps > EPS else 16)
+        gamma = uniform(seed, "gamma", shape=(shape[2],), low=0.5, high=2.0)
+        upstream = normal(seed, "upstream", shape=tuple(shape))
+        return self.input(x.to(self.dtype)), upstream.to(self.dtype), gamma.to(self.gamma_dtype)
+
+    def zeros(self, x: Tensor) -> Tensor:
+        """Where the input is zero by the contract: groups of zeros have a gradient, too, at its steepest."""
+        zeros = torch.zeros_like(x, dtype=torch.bool)
+        zeros[:, :1, : self.group_size] = True
+        return zeros
+
+
+F32, F16, BF16 = DTYPES
+SEVERAL, ONE, EACH = (2, 3, 24, 4), (2, 3, 24, 24), (2, 3, 24, 1)
+MORE = (2, 5, 40, 8)  # no law makes groups of one feature of this, nor of SEVERAL
+ASKED = (
+    Asked(F32, F32, SEVERAL, EPS, plain, plain, training=False, between=True),
+    Asked(F32, F32, MORE, 0.75, across, plain, training=True, between=False),
+    Asked(F32, F16, ONE, EPS, across, across, training=True, between=False),
+    Asked(F32, F16, EACH, EPS, across, across, training=False, between=True),
+    Asked(F32, BF16, EACH, EPS, plain, across, training=True, between=False),
+    Asked(F32, BF16, ONE, 0.75, across, across, training=False, between=False),
+    Asked(F16, F32, EACH, 0.75, across, across, training=True, between=False),
+    Asked(F16, F16, ONE, 0.75, plain, plain, training=True, between=True),
+    Asked(F16, BF16, SEVERAL, EPS, plain, across, training=False, between=True),
+    Asked(BF16, F32, ONE, EPS, plain, across, training=True, between=False),
+    Asked(BF16, F16, SEVERAL, EPS, across, plain, training=True, between=True),
+    Asked(BF16, BF16, EACH, 0.75, plain, plain, training=False, between=False),
+)
+
+
+def asked(dtype: torch.dtype, gamma_dtype: torch.dtype) -> list[Asked]:
+    """The rows with these dtypes."""
+    return [row for row in ASKED if (row.dtype, row.gamma_dtype) == (dtype, gamma_dtype)]

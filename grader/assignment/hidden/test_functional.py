@@ -19,9 +19,11 @@ from grader.assignment.hidden.checks import (
     ALONE,
     RIGHT_FOR,
     UNCHANGED,
+    across,
     check_digits,
     check_untouched,
     in_mode,
+    laid_out,
     largest,
     right_alone,
     stating,
@@ -237,7 +239,7 @@ def call(student: Student, x: Tensor, cos: Tensor, sin: Tensor, device: str) -> 
 
 def by_heads(seed: int, shape: tuple[int, ...]) -> Tensor:
     """``[b, s, nh, hd]`` as attention has it: head after head in memory."""
-    return normal(seed, "x", shape, shape=shape).transpose(1, 2).contiguous().transpose(1, 2)
+    return across(normal(seed, "x", shape, shape=shape))
 
 
 def broadcast_by_contract(student: Student, seed: int, shape: tuple[int, int, int, int], device: str) -> None:
@@ -370,15 +372,15 @@ def turned_back(convention: Convention, x: Tensor, cos: Tensor, sin: Tensor, ups
 
 
 def backward_by_contract(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
-    (x, cos, sin), (upstream, *_) = (turns(seed, key, 8, dtype, dtype, ONE) for key in ("x", "upstream"))
+    (x, cos, sin), (upstream, *_) = (turns(seed, key, 8, dtype, dtype, (2, 3, 2)) for key in ("x", "upstream"))
     expected, limit = turned_back(CONTRACT, x, cos, sin, upstream), INPUT_GRADIENT_LIMIT[dtype]
     what = say("{dtype} gradient of the input", dtype=name(dtype))
 
-    def check(between: bool) -> None:
-        gradient = gradient_there(student, (x, cos, sin), upstream, device, between)
+    def check(arriving: Tensor, between: bool) -> None:
+        gradient = gradient_there(student, (x, cos, sin), arriving, device, between)
         check_close(gradient, expected, turning_scale(upstream), dtype, limit, what)
 
-    with_a_call_between(check)
+    laid_out(lambda arriving: with_a_call_between(partial(check, arriving)), upstream)
 
 
 def gradient_there(
@@ -424,15 +426,18 @@ def module_backward_by_contract(student: Student, seed: int, length: int, device
     expected = turned_back(CONTRACT, x, cos, sin, upstream)
     what = say("gradient of the input of NTKAwareRoPE, s = {s}", s=length)
 
-    def check(training: bool, between: bool) -> None:
+    def check(training: bool, arriving: Tensor, between: bool) -> None:
         keys = [x[:, 1:].to(device)] * between
         with growing(student, dynamic=False):
             module = ropes.new(training=training)
-            gradients = module.gradients(x.to(device), upstream=upstream.to(device), between=keys)
+            gradients = module.gradients(x.to(device), upstream=arriving.to(device), between=keys)
         gradient = gradient_of(gradients.of_arguments[:1], say("the input of NTKAwareRoPE, s = {s}", s=length))
         check_close(gradient, expected, turning_scale(upstream), torch.float32, DIFFERENCE_LIMIT * 2.0**23, what)
 
-    in_mode(lambda training: with_a_call_between(partial(check, training)), length <= MS)
+    def check_laid_out(training: bool) -> None:
+        laid_out(lambda arriving: with_a_call_between(partial(check, training, arriving)), upstream)
+
+    in_mode(check_laid_out, length <= MS)
 
 
 @pytest.mark.rubric("rotary_backward")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from functools import partial
 from typing import Any
@@ -27,6 +27,7 @@ from grader.assignment.hidden.checks import (
     failing_in,
     in_mode,
     in_turns,
+    laid_out,
     right_alone,
     stating,
     succeeds,
@@ -35,10 +36,19 @@ from grader.assignment.hidden.checks import (
     with_a_call_between,
 )
 from grader.assignment.hidden.devices import check_on
-from grader.assignment.hidden.norm_inputs import FORWARD, OF_ZEROS, build, check_law, followed, gamma_dtypes
+from grader.assignment.hidden.norm_inputs import (
+    FORWARD,
+    OF_ZEROS,
+    Asked,
+    asked,
+    build,
+    check_law,
+    followed,
+    gamma_dtypes,
+)
 from grader.assignment.model.differences import check_differences
 from grader.assignment.model.draw_words import Draw
-from grader.assignment.model.gradient_words import THROUGH, told_of_gamma, told_of_input
+from grader.assignment.model.gradient_words import THROUGH, told_cut, told_of_gamma, told_of_input
 from grader.assignment.model.histories import Step, check_history, is_random, updated_in_both_modes
 from grader.assignment.model.normalising import (
     BY_CONTRACT,
@@ -48,7 +58,6 @@ from grader.assignment.model.normalising import (
     SIGNS,
     UNEVEN,
     UNLIKE,
-    Law,
     Normalising,
     filled,
     fits,
@@ -84,9 +93,8 @@ from grader.testing import (
 BAD_SIZES = pytest.mark.parametrize(
     ("hidden", "group_size"), [(26, 4), (100, 7), (8, 16)], ids=["26_by_4", "100_by_7", "8_by_16"]
 )
-OF_INPUT = "{dtype} gradient of the input, hidden_size={hidden_size}, group_size={group_size}"
-OF_GAMMA = "{dtype} gradient of gamma, hidden_size={hidden_size}, group_size={group_size}"
-EPS = 1e-5
+OF_INPUT = "{dtype} gradient of the input, {sizes}"
+OF_GAMMA = "{dtype} gradient of gamma, {sizes}"
 ROUGH = 2.0**-4  # of a gradient's size: the error of 16-bit arithmetic, which norm_float32_inside charges for
 
 
@@ -204,100 +212,86 @@ def test_the_output_is_on_the_device_of_the_input(student: Student, device: str)
     check_on(outputs, device, say("the output"))
 
 
-SIZES = ((2, 3, 24, 4), (2, 5, 40, 8))  # no law makes groups of one feature of these
-
-
-def gradient_cases(
-    seed: int, dtype: torch.dtype, gamma_dtype: torch.dtype
-) -> Iterator[tuple[Tensor, Tensor, Tensor, int]]:
-    """Inputs, upstream gradients, gammas and group sizes."""
-    for *shape, group_size in SIZES if dtype is torch.float32 else SIZES[:1]:
-        x = (normal(seed, "x", shape=tuple(shape)) * 16).to(dtype)
-        upstream = normal(seed, "upstream", shape=tuple(shape)).to(dtype)
-        yield x, upstream, uniform(seed, "gamma", shape=(shape[2],), low=0.5, high=2.0).to(gamma_dtype), group_size
-
-
 def gradients_by_contract(
     student: Student, seed: int, gamma_dtype: torch.dtype, dtype: torch.dtype, device: str
 ) -> None:
     """In one mode or the other: a mode that cuts gradients is a mistake, whichever it is."""
-    in_mode(
-        lambda training: gradients_by(student, BY_CONTRACT, seed, gamma_dtype, dtype, device, training),
-        gamma_dtype is dtype,
-    )
+    for row in asked(dtype, gamma_dtype):
+        in_mode(partial(check_gradients, student, BY_CONTRACT, seed, row, device), row.training)
 
 
 def gradients_by(
-    student: Student,
-    reading: Normalising,
-    seed: int,
-    gamma_dtype: torch.dtype,
-    dtype: torch.dtype,
-    device: str,
-    training: bool | None = None,
+    student: Student, reading: Normalising, seed: int, gamma_dtype: torch.dtype, dtype: torch.dtype, device: str
 ) -> None:
-    """Compare with the gradient of the law in a reading; by the contract, to the accuracy of the dtype."""
-    law = reading.law or CONTRACT
-    for x, upstream, gamma, group_size in gradient_cases(seed, dtype, gamma_dtype):
-        if reading is BY_CONTRACT:
-            x = x.index_fill(-1, torch.arange(group_size), 0)  # zeros have a gradient, too, at its steepest
-
-        def new(gamma: Tensor = gamma, group_size: int = group_size) -> StudentModule:
-            options: dict[str, Any] = {"hidden": len(gamma), "gamma": gamma, "gamma_dtype": gamma_dtype}
-            module = build(student, group_size, device, **options, eps=EPS, reading=reading)  # others judge the default
-            return module if training is None else module.train(training)
-
-        if reading is not BY_CONTRACT:  # a wrong output is charged for: such a token sends no gradient here
-            by_law = law(x.double(), group_size) * gamma.double()
-            upstream = upstream * followed(numbers(new()(x.to(device)), x.shape), by_law)
-        check = partial(check_gradients, new, reading, x, upstream, gamma, group_size, device)
-        check(False) if dtype is not gamma_dtype else with_a_call_between(check)
+    """Compare with the gradient of the law in a reading, wherever there is an output at all."""
+    for row in asked(dtype, gamma_dtype):
+        if succeeds(partial(new_module(student, reading, seed, row, device), row.tensors(seed)[0].to(device))):
+            check_gradients(student, reading, seed, row, device, reading.training)
 
 
-def check_gradients(
-    new: Callable[[], StudentModule],
-    reading: Normalising,
-    x: Tensor,
-    upstream: Tensor,
-    gamma: Tensor,
-    group_size: int,
-    device: str,
-    between: bool,
-) -> None:
-    """Compare a ``new`` module's gradients with a law's; perhaps a call comes ``between`` forward and backward."""
-    law, unit = reading.law or CONTRACT, coarser(x.dtype, gamma.dtype)
-    rough = reading is not BY_CONTRACT or unit is not torch.float32
-    there = x.to(device)
-    gradients = new().gradients(there, upstream=upstream.to(device), between=[4 - there] * between)
-    wanted_of_input, input_size, wanted_of_gamma, gamma_size = law_gradients(law, x, gamma, upstream, group_size)
-    of_input = gradient_of(gradients.of_arguments[:1], say("the input")).reshape(x.shape)
-    sizes = {"hidden_size": x.shape[-1], "group_size": group_size}
-    what = say(OF_INPUT, dtype=name(x.dtype), **sizes)
-    limit = INPUT_GRADIENT_LIMIT[unit]
-    try:
-        check_gradient(of_input, wanted_of_input, input_size, unit, limit, rough, what)
-    except WrongAnswer as fault:
-        found, wanted, size = (tensor[..., group_size:] for tensor in (of_input, wanted_of_input, input_size))
-        others = partial(check_gradient, found, wanted, size, unit, limit, rough, what)
-        of_zeros = reading is BY_CONTRACT and succeeds(others)
-        more = partial(law_gradients, law, x, upstream=upstream, group_size=group_size)
-        told = told_of_input(of_input, more, law(x, group_size), x, gamma, upstream)
+def new_module(student: Student, reading: Normalising, seed: int, row: Asked, device: str) -> StudentModule:
+    """The module that a row asks for a gradient; other cases judge the default of eps."""
+    _, _, gamma = row.tensors(seed)
+    given: dict[str, Any] = {"hidden": len(gamma), "gamma": gamma, "gamma_dtype": gamma.dtype, "eps": row.eps}
+    return build(student, row.group_size, device, **given, reading=reading)
 
-        def check_output(filling: float) -> None:
-            near = x.index_fill(-1, torch.arange(group_size), filling)
-            check_law(
-                numbers(new()(near.to(device)), x.shape), law(near, group_size) * gamma.double(), quoted("output")
+
+def check_gradients(student: Student, reading: Normalising, seed: int, row: Asked, device: str, training: bool) -> None:
+    """Compare a module's gradients with those of the law in a reading; by the contract, to the accuracy of the dtype.
+
+    By a reading, a token whose output is wrong sends no gradient: other properties charge for such outputs.
+    """
+    law, by_contract = partial(reading.law or CONTRACT, eps=row.eps), reading is BY_CONTRACT
+    x, upstream, gamma = row.tensors(seed)
+    zeros = row.zeros(x) & by_contract
+    x = x.masked_fill(zeros, 0)
+    unit = coarser(x.dtype, gamma.dtype)
+    rough = not by_contract or unit is not torch.float32
+
+    def output(x: Tensor) -> Tensor:
+        return numbers(new_module(student, reading, seed, row, device).train(training)(x.to(device)), x.shape)
+
+    def by_law(x: Tensor) -> Tensor:
+        return law(x.double(), row.group_size) * gamma.double()
+
+    if not by_contract:
+        upstream = upstream * followed(output(x), by_law(x))
+    gradients_of_law = partial(law_gradients, law, x, upstream=upstream, group_size=row.group_size, eps=row.eps)
+    wanted_of_input, input_size, wanted_of_gamma, gamma_size = gradients_of_law(gamma)
+
+    def check(arriving: Tensor, between: bool) -> None:
+        there, module = x.to(device), new_module(student, reading, seed, row, device).train(training)
+        found = module.gradients(there, upstream=arriving.to(device), between=[4 - there] * between)
+        of_input = gradient_of(found.of_arguments[:1], say("the input")).reshape(x.shape)
+        what, limit = say(OF_INPUT, dtype=name(x.dtype), sizes=row.told), INPUT_GRADIENT_LIMIT[unit]
+        try:
+            check_gradient(of_input, wanted_of_input, input_size, unit, limit, rough, what)
+        except WrongAnswer as fault:
+            others = (tensor[~zeros] for tensor in (of_input.cpu(), wanted_of_input, input_size))
+            of_zeros = bool(zeros.any()) and succeeds(partial(check_gradient, *others, unit, limit, rough, what))
+            told = told_of_input(of_input, gradients_of_law, law(x, row.group_size), x, gamma, upstream)
+            told += filter(None, [told_cut(of_input, gradients_of_law, x, gamma, upstream)])
+
+            def check_output(filling: float) -> None:
+                near = x.masked_fill(zeros, filling)
+                check_law(output(near), by_law(near), quoted("output"))
+
+            alone = (
+                of_zeros and unit is torch.float32 and all(succeeds(partial(check_output, by)) for by in (0.0, 1e-3))
             )
+            with without_excuse() if alone else nullcontext():  # no output explains it
+                raise fault.with_more(OF_ZEROS if of_zeros else None, *told) from None
+        of_gamma = gradient_of(found.of_parameters, "gamma").flatten()
+        what = say(OF_GAMMA, dtype=name(gamma.dtype), sizes=row.told)
+        try:
+            check_gradient(of_gamma, wanted_of_gamma, gamma_size, unit, PARAMETER_GRADIENT_LIMIT[unit], rough, what)
+        except WrongAnswer as fault:
+            raise fault.with_more(*told_of_gamma(of_gamma, x, upstream)) from None
 
-        alone = of_zeros and unit is torch.float32 and all(succeeds(partial(check_output, by)) for by in (0.0, 1e-3))
-        with without_excuse() if alone else nullcontext():  # no output explains it
-            raise fault.with_more(OF_ZEROS if of_zeros else None, *told) from None
-    of_gamma = gradient_of(gradients.of_parameters, "gamma").flatten()
-    what = say(OF_GAMMA, dtype=name(gamma.dtype), **sizes)
-    try:
-        check_gradient(of_gamma, wanted_of_gamma, gamma_size, unit, PARAMETER_GRADIENT_LIMIT[unit], rough, what)
-    except WrongAnswer as fault:
-        raise fault.with_more(*told_of_gamma(of_gamma, x, upstream)) from None
+    def check_arriving(arriving: Tensor) -> None:
+        with_a_call_between(partial(check, arriving)) if row.between else check(arriving, between=False)
+
+    laid_out(check_arriving, upstream, row.upstream)
 
 
 @pytest.mark.rubric("norm_backward")
@@ -335,8 +329,9 @@ def check_overwritten(
 
     A call with 16 bits may compute with a copy in float32, and change that. Then its gradient must be right.
     """
-    for x, upstream, gamma, group_size in gradient_cases(seed, dtype, gamma_dtype):
-        module = build(student, group_size, device, hidden=x.shape[-1], gamma=gamma, gamma_dtype=gamma_dtype)
+    for row in asked(dtype, gamma_dtype):
+        x, upstream, _ = row.tensors(seed)
+        module = new_module(student, reading, seed, row, device)
         with suppress(Crashed):
             gradient_of(module.gradients(x.to(device), upstream=upstream.to(device)).of_arguments[:1], say("the input"))
             _, (after,) = module.observe(x.to(device))
@@ -345,7 +340,9 @@ def check_overwritten(
 
 
 @kept
-def law_gradients(law: Law, x: Tensor, gamma: Tensor, upstream: Tensor, group_size: int) -> tuple[Tensor, ...]:
+def law_gradients(
+    law: Callable[[Tensor, int], Tensor], x: Tensor, gamma: Tensor, upstream: Tensor, group_size: int, eps: float
+) -> tuple[Tensor, ...]:
     """A law's gradients in float64: of the input, with its scale, and of gamma, with its scale."""
     leaf, weight = x.double().requires_grad_(), gamma.double().requires_grad_()
     terms = law(leaf, group_size) * weight * upstream.double()
@@ -355,7 +352,7 @@ def law_gradients(law: Law, x: Tensor, gamma: Tensor, upstream: Tensor, group_si
     # The sum of the absolute terms of the contract's gradient, which cancel: u / r - x mean(u x) / r^3, in each group.
     groups = x.double().abs().unflatten(-1, (-1, group_size))
     arriving = (upstream.double() * gamma.double()).abs().unflatten(-1, (-1, group_size))
-    root = (groups.square().mean(-1, keepdim=True) + EPS).sqrt()
+    root = (groups.square().mean(-1, keepdim=True) + eps).sqrt()
     through = (arriving / root + groups * (arriving * groups).mean(-1, keepdim=True) / root**3).flatten(-2)
     of_gamma = (terms / weight).detach().abs().flatten(0, -2).sum(0)
     return leaf.grad, leaf.grad.abs() + through, weight.grad, of_gamma

@@ -22,6 +22,7 @@ from grader.assignment.hidden.checks import (
     RESET,
     RIGHT_FOR,
     WIDE_RIGHT,
+    across,
     check_beside,
     check_defaults,
     check_drawn,
@@ -35,7 +36,9 @@ from grader.assignment.hidden.checks import (
     digits,
     in_columns,
     in_mode,
+    laid_out,
     mirrored,
+    plain,
     stating,
     succeeds,
     told_refused,
@@ -745,13 +748,14 @@ def check_shard_gradient(
         return numbers(module(shard)(given), upstream.shape)
 
     upstream = upstream_integers(seed, (len(ids), EMB), table.dtype, small=not rows.has_digits_of(table))
-    arriving = in_columns(upstream.reshape(*given.shape, EMB).to(device))
     what = say(OF_SHARD, dtype=name(table.dtype), rank=place[0], world=place[1])
 
-    def check(between: bool) -> None:
+    def check(arriving: Tensor, between: bool) -> None:
         others = mirrored(given) * between
-        found = module(table[own]).gradients(given, upstream=arriving, between=others)
+        found = module(table[own]).gradients(given, upstream=arriving.to(device), between=others)
         gradient = rows_held(gradient_of(found.of_parameters, say("the shard")), table, own)
         check_gradient(gradient, rows, ids, upstream, own, what, outputs, table[own])
 
-    with_a_call_between(check)
+    layout = plain if sum(place) % 2 else across  # each with each mode and each dtype
+    upstream_like_output = upstream.reshape(*given.shape, EMB)
+    laid_out(lambda arriving: with_a_call_between(partial(check, arriving)), upstream_like_output, layout)

@@ -21,6 +21,8 @@ from grader.assignment.hidden.checks import (
     MOMENTS,
     RESET,
     WIDE_RIGHT,
+    Layout,
+    across,
     check_beside,
     check_defaults,
     check_drawn,
@@ -34,6 +36,8 @@ from grader.assignment.hidden.checks import (
     in_columns,
     in_mode,
     in_turns,
+    laid_out,
+    plain,
     succeeds,
     unseeded,
     upstream_integers,
@@ -419,19 +423,22 @@ def check_gradients(
     dtype = table.dtype
     for number, ids in enumerate(([0, 0, 0, 4, 3, 5], [1, 2, 2, 1], [6, 3, 6, 6, 0, 3])):
         ids += [6, 6] * by_contract
+        layout = across if (number + DTYPES.index(dtype)) % 2 else plain  # each with each mode and each dtype
         where = torch.tensor([one for one in ids if not bool(rows.given[one].isnan().any())])
         given = where.reshape(2 if by_contract else 1, -1).to(device)
         upstream = upstream_integers(seed, (len(where), 5), dtype, small=not rows.has_digits_of(table))
         what = say("{dtype} gradient of the table for ids {rows}", dtype=name(dtype), rows=ids)
-        check = partial(check_one_gradient, student, rows, table, where, given, upstream, what, device)
+        check = partial(check_one_gradient, student, rows, table, where, given, upstream, layout, what, device)
         training = not by_contract or number % 2 == 0
         try:
             with student.aside() if alone else nullcontext():
                 in_mode(check, training)
         except WrongAnswer as fault:
             row = where.unsqueeze(0).to(device)
-            in_a_row = partial(check_one_gradient, student, rows, table, where, row, upstream, what, device, training)
-            fine = by_contract and succeeds(in_a_row)
+            once = partial(
+                check_one_gradient, student, rows, table, where, row, upstream, layout, what, device, training
+            )
+            fine = by_contract and succeeds(once)
             raise fault.with_more(ONE_ROW if fine else None) from None
 
 
@@ -442,16 +449,20 @@ def check_one_gradient(
     where: Tensor,
     given: Tensor,
     upstream: Tensor,
+    layout: Layout,
     what: Message,
     device: str,
     training: bool,
 ) -> None:
     """Require the gradient of one call with the ids ``where``, which come in the shape of ``given``, in one mode."""
-    module = construct(student, table, device).train(training)
-    of_table = module.gradients(given, upstream=upstream.reshape(*given.shape, 5).to(device))
-    gradient = rows_held(gradient_of(of_table.of_parameters, say("the table")), table, ALL)
 
     def outputs(held: Tensor) -> Tensor:
         return numbers(construct(student, held, device).train(training)(given), (given.numel(), 5))
 
-    check_gradient(gradient, rows, where, upstream, ALL, what, outputs, table)
+    def check(arriving: Tensor) -> None:
+        module = construct(student, table, device).train(training)
+        of_table = module.gradients(given, upstream=arriving.to(device))
+        gradient = rows_held(gradient_of(of_table.of_parameters, say("the table")), table, ALL)
+        check_gradient(gradient, rows, where, upstream, ALL, what, outputs, table)
+
+    laid_out(check, upstream.reshape(*given.shape, 5), layout)

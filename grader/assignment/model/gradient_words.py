@@ -8,7 +8,7 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from grader.testing import Message, in_two_decimals, say
+from grader.testing import Message, in_two_decimals, listed, say
 
 from .normalising import fits
 
@@ -19,7 +19,8 @@ WITHOUT_GAMMA_THROUGH: Final = say("as if gamma were 1 in the part through the r
 OF_INPUT: Final = say("as if gamma were multiplied by the input, not by the normalised input")
 OF_ONE: Final = say("as if gamma were added, not multiplied")
 OF_FORMULAS: Final = (THROUGH, WITHOUT_GAMMA, WITHOUT_GAMMA_THROUGH, OF_INPUT, OF_ONE)  # of a backward of one's own
-Gradient = Callable[[Tensor], tuple[Tensor, ...]]  # of the input, of a law, for a gamma; and its size
+CUT_AT_OUTPUT: Final = "as if no gradient arrived at the output in features {places}"
+Gradient = Callable[..., tuple[Tensor, ...]]  # of the input, of a law, for a gamma, perhaps an upstream; and its size
 
 
 def told_of_input(
@@ -45,7 +46,7 @@ def told_of_input(
     (direct, through), (plain, plain_through) = parts(gamma), parts(torch.ones_like(gamma))
 
     def is_close(other: Tensor) -> bool:
-        return bool(((found.cpu().double() - other).abs() <= CLOSE * size).all())
+        return bool(((found.cpu().double() - other).abs() <= CLOSE * (size + other.abs())).all())
 
     share = float(((found.cpu().double() - direct) * through).sum() / through.square().sum())
     told = {
@@ -66,3 +67,17 @@ def told_of_gamma(found: Tensor, x: Tensor, upstream: Tensor) -> list[Message]:
         for message, factor in factors.items()
         if fits(found.cpu().double(), (upstream.double() * factor).flatten(0, -2).sum(0), CLOSE)
     ]
+
+
+def told_cut(found: Tensor, gradients: Gradient, x: Tensor, gamma: Tensor, upstream: Tensor) -> Message | None:
+    """In which features the output sends nothing back, if that explains the gradient of the input.
+
+    Through the root mean square, each feature of a group receives the same multiple of itself: those that receive
+    nothing else are alike.
+    """
+    multiples = (found.cpu().double() / x.double()).masked_fill(x == 0, 0).flatten(0, -2)  # [token, feature]
+    one, other = multiples.unsqueeze(-1), multiples.unsqueeze(-2)
+    gone = ((one - other).abs() <= CLOSE * (one.abs() + other.abs())).all(0).sum(-1) > 1
+    of_input, size, *_ = gradients(gamma, upstream=upstream.masked_fill(gone, 0))
+    close = (found.cpu().double() - of_input).abs() <= CLOSE * size
+    return say(CUT_AT_OUTPUT, places=listed(gone)) if bool(close.all() and gone.any() and not gone.all()) else None

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from grader.assignment import ASSIGNMENT
 from grader.assignment.hidden.checks import in_turns
+from grader.assignment.hidden.norm_inputs import ASKED, MORE, SEVERAL
 
 # Each handler raises, or excuses, or only asks what a module does.
 FAULTS = {"Crashed", "InvalidReply", "StudentFault", "TimedOut", "WrongAnswer"}
@@ -102,3 +104,9 @@ def test_by_turns_all_conditions_meet_in_as_many_cases_as_two_axes_have() -> Non
         names, cases = in_turns("again", "value", **{f"v{number}": number for number in range(count)}).args
         assert len(cases) == 3 * count
         assert apart(dict(zip(names, case, strict=True)) for case in cases) == set()
+
+
+def test_in_the_gradients_of_the_norm_all_conditions_meet() -> None:
+    cases = [row._asdict() | ({"shape": SEVERAL} if row.shape == MORE else {}) for row in ASKED]
+    assert apart(cases) == set()
+    assert (("dtype", str(torch.float32)), ("gamma_dtype", str(torch.float32))) in apart(cases[2:])

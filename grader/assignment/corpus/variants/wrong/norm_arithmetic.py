@@ -183,6 +183,27 @@ def own_backward_with_a_sum_for_the_mean(self, input):
     return (Divide.apply(groups, self.eps).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
 
 
+@wrong("GroupRMSNorm.forward", breaks="norm_backward")
+def own_backward_without_eps(self, input):
+    """Has a backward of its own, which takes the mean square of the quotients for one: eps makes it less."""
+
+    class Divide(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, eps):
+            inverse = (x.square().mean(-1, keepdim=True) + eps).rsqrt()
+            ctx.save_for_backward(x, inverse)
+            return x * inverse
+
+        @staticmethod
+        def backward(ctx, upstream):
+            x, inverse = ctx.saved_tensors
+            squares = x.square().sum(-1, keepdim=True).clamp(min=1e-20)
+            return inverse * (upstream - x * (upstream * x).sum(-1, keepdim=True) / squares), None
+
+    groups = input.float().unflatten(-1, (-1, self.group_size))
+    return (Divide.apply(groups, self.eps).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
+
+
 @wrong("GroupRMSNorm.forward", breaks="norm_backward", hint="backward_of_a_later_call")
 def own_backward_with_the_scale_of_the_last_call(self, input):
     """Has a backward of its own, for which the module, not the call, keeps the inverse roots."""

@@ -215,6 +215,24 @@ def gradient_summed_in_bfloat16(self, input_ids):
     return Rows.apply(self.table.to(input_ids.device))
 
 
+@wrong("VocabEmbedding.forward", breaks="vocab_backward")
+def own_backward_views_the_gradient(self, input_ids):
+    """Has a backward of its own, which takes the gradient that arrives to be contiguous."""
+
+    class Rows(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, table):
+            ctx.rows = table.shape[0]
+            return table[input_ids]
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            rows = grad_output.view(-1, grad_output.shape[-1])
+            return rows.new_zeros(ctx.rows, rows.shape[-1]).index_add_(0, input_ids.flatten(), rows)
+
+    return Rows.apply(self.table.to(input_ids.device))
+
+
 @wrong("VocabEmbedding.forward", breaks="vocab_backward", hint="gradient_cut")
 def first_half_without_gradient(self, input_ids):
     """Keeps the first half of the features from learning."""
