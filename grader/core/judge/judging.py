@@ -63,6 +63,7 @@ class Judging:
             self._replies[prop], self._replayed[prop] = self._replay(prop, replay)
             if not self._plain:  # then no property that needs what cannot be imported is asked for
                 student.import_faults.update(self._import_faults)
+        lender.task = ""  # files of several tasks are imported
         self._in_doubt = not student.fails_to_import_again()
         # Only now, as lists under way would be charged for what is waited for here; and backwards, so that no property
         # is asked behind the same ones as in the replay.

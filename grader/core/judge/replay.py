@@ -40,7 +40,7 @@ class Lender:
     that has ended, or has been killed, does not come back.
 
     Attributes:
-        task: That for which workers are lent now: none of them has served another one.
+        task: That for which workers are lent now; none of them has served another one. Empty if any task is served.
     """
 
     def __init__(self, start: StartReplay) -> None:
