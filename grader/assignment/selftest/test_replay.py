@@ -296,7 +296,7 @@ class Lent(Scripted):
 def test_a_worker_is_lent_for_one_task_only() -> None:
     """What it has imported for a task, a reading say, is never behind the answers for another one."""
     lender = Lender(lambda _: Lent([]))  # type: ignore[arg-type,return-value] # as far as a lender uses it
-    found = {}
+    found: dict[str, Any] = {}
     for task in ("norm", "rotation"):
         lender.task = task
         found[task] = lender.start({})
@@ -308,6 +308,11 @@ def test_a_worker_is_lent_for_one_task_only() -> None:
     lender.end_idle("norm")
     assert found["norm"].closed
     assert not found["rotation"].closed
+    lender.task = ""
+    assert lender.start({}) is found["rotation"]
+    found["rotation"].close()
+    lender.task = "rotation"
+    assert lender.start({}) is not found["rotation"]
     lender.end_idle()
     assert found["rotation"].closed
 

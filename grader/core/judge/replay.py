@@ -40,7 +40,8 @@ class Lender:
     that has ended, or has been killed, does not come back.
 
     Attributes:
-        task: That for which workers are lent now; none of them has served another one. Empty if any task is served.
+        task: That for which workers are lent now; none of them has served another one. Empty for lists and imports of
+            any task: a worker that has answered these is lent for no single task any more.
     """
 
     def __init__(self, start: StartReplay) -> None:
@@ -51,9 +52,10 @@ class Lender:
 
     def start(self, files: Mapping[str, str]) -> Worker:
         """A worker for these files, which are always those that were handed in."""
-        idle = self._idle[self.task]
+        fitting = [self._idle[self.task], *([] if self.task else self._idle.values())]
+        idle = next(filter(None, fitting), None)
         worker = idle.pop() if idle else self.new(files)
-        worker.lend(idle.append)
+        worker.lend(self._idle[self.task].append)
         return worker
 
     def end_idle(self, *tasks: str) -> None:
