@@ -680,9 +680,11 @@ def test_growth_registers_nothing_else(ropes: Ropes, dynamic: bool) -> None:
 def told_converted(ropes: Ropes, dtype: torch.dtype, dynamic: bool) -> list[Message]:
     """Says if a float32 call within the tables of a dtype turns them into float32, for messages."""
     module = ropes.new(dynamic=dynamic, dtype=dtype)
-    before, _, after = module.buffers(), ropes.turn(module, SHORT), module.buffers()
-    was, now = ({buffer.value.dtype for buffer in some} for some in (before, after))
-    return [say(CONVERTED, s=SHORT, dtype=name(dtype))] if was == {dtype} and now == {torch.float32} else []
+    with suppress(StudentFault):
+        before, _, after = module.buffers(), ropes.turn(module, SHORT), module.buffers()
+        was, now = ({buffer.value.dtype for buffer in some} for some in (before, after))
+        return [say(CONVERTED, s=SHORT, dtype=name(dtype))] if was == {dtype} and now == {torch.float32} else []
+    return []
 
 
 @pytest.mark.rubric("rope_buffers")
