@@ -267,8 +267,9 @@ def check_gradients(student: Student, reading: Normalising, seed: int, row: Aske
         try:
             check_gradient(of_input, wanted_of_input, input_size, unit, limit, rough, what)
         except WrongAnswer as fault:
-            others = (tensor[~zeros] for tensor in (of_input.cpu(), wanted_of_input, input_size))
-            of_zeros = bool(zeros.any()) and succeeds(partial(check_gradient, *others, unit, limit, rough, what))
+            found_there, wanted_there, size = (given[~zeros] for given in (of_input.cpu(), wanted_of_input, input_size))
+            elsewhere = partial(check_gradient, found_there, wanted_there, size, unit, limit, rough, what)
+            of_zeros = bool(zeros.any()) and succeeds(elsewhere)
             told = told_of_input(of_input, gradients_of_law, law(x, row.group_size), x, gamma, upstream)
             told += filter(None, [told_cut(of_input, gradients_of_law, x, gamma, upstream)])
 
