@@ -29,11 +29,10 @@ class Assignment:
     """An assignment: a package, and the folders that belong to it.
 
     The package holds ``rubric.toml``, ``chinese.toml`` with the Chinese of the hidden tests' messages, the folder
-    ``hidden`` with the hidden tests, and the modules below. Each module is imported when it is first used, so that
-    commands that need none of them start at once:
+    ``hidden`` with the hidden tests, a sample class in ``corpus/students.toml``, and the modules below. Each module is
+    imported when it is first used, so that commands that need none of them start at once:
 
     - ``diagnose``: ``diagnose(student, property_id, failing)``, the misconception behind failing cases, {id: message}
-    - ``corpus.students``: ``STUDENTS``, a sample class
     - ``corpus.variants``: wrong and valid submissions, in folders, each with the points that it should lose; optional:
       ``all_variants()``, all of them; ``slip_families()`` and ``submission(slips)`` (a variant), mistakes by task, to
       be combined, and ``from_slips()``, the wrong variants that one of them makes

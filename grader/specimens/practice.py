@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-
-Edit = tuple[str, str, str]  # (name of a correct implementation, its text, replacement)
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -17,14 +17,15 @@ class Practice:
         file: The name of the file of tests that students hand in.
         points: What a file of tests is worth that catches every wrong implementation.
         right: From names to source text.
-        mistakes: From names of wrong implementations to the edit that makes each.
+        mistakes: From names of wrong implementations to the edit that makes each: which correct one it is an edit
+            ``of``, the ``old`` text and the ``new`` one.
     """
 
     function: str
     file: str
     points: float
     right: Mapping[str, str]
-    mistakes: Mapping[str, Edit]
+    mistakes: Mapping[str, Mapping[str, str]]
 
     @property
     def wrong(self) -> dict[str, str]:
@@ -33,7 +34,15 @@ class Practice:
         Raises:
             ValueError: If the text that an edit replaces does not occur exactly once.
         """
-        for of, old, _ in self.mistakes.values():
-            if self.right[of].count(old) != 1:
-                raise ValueError(f"{old!r} must occur exactly once in {of}; fix the edit.")
-        return {name: self.right[of].replace(old, new) for name, (of, old, new) in self.mistakes.items()}
+        for edit in self.mistakes.values():
+            if self.right[edit["of"]].count(edit["old"]) != 1:
+                raise ValueError(f"{edit['old']!r} must occur exactly once in {edit['of']}; fix the edit.")
+        edits = self.mistakes.items()
+        return {name: self.right[edit["of"]].replace(edit["old"], edit["new"]) for name, edit in edits}
+
+
+def read(folder: Path) -> Practice:
+    """The practice that ``practice.toml`` in a folder declares; correct implementations are files in ``right``."""
+    declared = tomllib.loads((folder / "practice.toml").read_text(encoding="utf-8"))
+    right = {path.stem: path.read_text(encoding="utf-8") for path in sorted((folder / "right").glob("[a-z]*.py"))}
+    return Practice(right=right, **declared)

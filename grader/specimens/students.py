@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from grader.core.assignment import Assignment
 from grader.core.results.files import write_zip
-
-Edits = tuple[tuple[str, str, str], ...]  # path, text of the reference, text that the student wrote instead
 
 
 @dataclass(frozen=True)
@@ -20,20 +19,26 @@ class SampleStudent:
     Attributes:
         id: The name of the folder or the zip.
         story: What the student did, in one line.
-        edits: The mistakes, as edits of the reference.
+        edits: The mistakes, as edits of the reference: the ``path`` of a file, the ``old`` text and the ``new`` one.
         stubs: Files that the student left as they were handed out.
         without: Files that the student forgot.
-        raw: Bytes of files that are no text, by path; the path ``""`` stands for the whole zip.
+        latin_1: Files that are not UTF-8, by path, as text that is written in Latin-1; ``""`` stands for the whole zip.
         packed: ``folder``, ``zip``, or ``nested`` for a zip in which a folder holds all files.
     """
 
     id: str
     story: str
-    edits: Edits = ()
-    stubs: tuple[str, ...] = ()
-    without: tuple[str, ...] = ()
-    raw: Mapping[str, bytes] = field(default_factory=dict)
+    edits: Sequence[Mapping[str, str]] = ()
+    stubs: Sequence[str] = ()
+    without: Sequence[str] = ()
+    latin_1: Mapping[str, str] = field(default_factory=dict)
     packed: str = "folder"
+
+
+def students(assignment: Assignment) -> list[SampleStudent]:
+    """The class, from the assignment's ``corpus/students.toml``."""
+    text = (assignment.folder / "corpus" / "students.toml").read_text(encoding="utf-8")
+    return [SampleStudent(**entry) for entry in tomllib.loads(text)["students"]]
 
 
 def files_of(assignment: Assignment, student: SampleStudent) -> dict[str, bytes]:
@@ -44,19 +49,20 @@ def files_of(assignment: Assignment, student: SampleStudent) -> dict[str, bytes]
     """
     texts, stubs = assignment.solution(), assignment.stubs()
     texts |= {path: stubs[path] for path in student.stubs}
-    for path, old, new in student.edits:
+    for edit in student.edits:
+        path, old = edit["path"], edit["old"]
         if old not in texts[path]:
             raise ValueError(f"{student.id}: {old!r} is not in the reference's {path}; fix the edit.")
-        texts[path] = texts[path].replace(old, new)
+        texts[path] = texts[path].replace(old, edit["new"])
     data = {path: text.encode() for path, text in texts.items() if path not in student.without}
-    return {**data, **student.raw}
+    return {**data, **{path: text.encode("latin-1") for path, text in student.latin_1.items()}}
 
 
 def write_class(assignment: Assignment, folder: Path) -> None:
     """Write every student's submission into ``folder``, which is emptied first."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    for student in assignment.part("corpus.students").STUDENTS:
+    for student in students(assignment):
         files = files_of(assignment, student)
         if "" in files:
             (folder / f"{student.id}.zip").write_bytes(files[""])

@@ -1,6 +1,6 @@
 """A class as it is handed in, combined from the rest of the corpus by a fixed seed, for ``make bench`` to grade.
 
-``MIX`` says how many of each kind there are, and stays as it is. Variants and slips are drawn by name: a new one
+``as_handed_in.toml`` says how many of each kind there are. Variants and slips are drawn by name: a new one
 takes the place of few members, so figures of two versions compare.
 """
 
@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import random
+import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from functools import cache
 from itertools import accumulate, pairwise
-from typing import NamedTuple, TypeVar
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
 from grader.assignment import ASSIGNMENT
 from grader.specimens.variants import variants_of
@@ -22,6 +24,9 @@ SIZE, SEED = 400, 36
 HABITS, VARIANTS = 0.12, 0.4
 NORM, ROWS = "src/modeling/norm.py", "src/modeling/vocab_emb.py"
 ROPE, ROTATION = "src/modeling/pos_emb.py", "src/functional.py"
+
+TEXTS: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+MIX: dict[str, int] = TEXTS["mix"]  # percent of each kind
 
 Files = Mapping[str, str]
 T = TypeVar("T")
@@ -65,13 +70,19 @@ def _in_a_style(draw: random.Random) -> Files:
     """A rare habit over the reference, a valid variant of a piece, or a style in all files."""
     chosen = draw.random()
     if chosen < HABITS:
-        path, change = draw.choice(RARE)
-        files = ASSIGNMENT.solution()
-        return {**files, path: change(files[path])}
+        files, habit = ASSIGNMENT.solution(), draw.choice(TEXTS["rare"])
+        return {**files, habit["path"]: _changed(files[habit["path"]], habit)}
     if chosen < HABITS + VARIANTS:
         return _drawn(draw, _variants(valid=True))
     styles = ASSIGNMENT.part("corpus.styles")
     return dict(styles.style(int(draw.random() * styles.COMBINATIONS)).submission(ASSIGNMENT).files)
+
+
+def _changed(text: str, habit: Mapping[str, Any]) -> str:
+    for edit in habit.get("edits", ()):
+        assert text.count(edit["old"]) == 1
+        text = text.replace(edit["old"], edit["new"])
+    return f"{habit.get('before', '')}{text}{habit.get('after', '')}"
 
 
 def _mistaken(draw: random.Random) -> Files:
@@ -140,58 +151,6 @@ def _mistakes() -> Mapping[str, Mapping[str, str]]:
     return found
 
 
-def _with_complex_table(text: str) -> str:
-    """The tables are one buffer of complex numbers, and the module turns pairs by itself."""
-    return text + (
-        "\n\nclass NTKAwareRoPE(NTKAwareRoPE):\n    def __init__(self, *arguments, **named):\n"
-        "        super().__init__(*arguments, **named)\n"
-        "        turns = torch.complex(self.cos.float(), self.sin.float())\n"
-        "        del self.cos, self.sin\n        self.register_buffer('turns', turns, persistent=False)\n"
-        "        self.kept = named.get('dtype', torch.float32)\n\n"
-        "    def forward(self, input):\n        turns, half = self.turns, self.dim // 2\n"
-        "        if input.shape[1] > len(turns):\n"
-        "            ratio = 2 * -(-input.shape[1] // (2 * self.max_seq_len))\n"
-        "            turns = torch.complex(*(t.float() for t in self._tables(ratio, self.kept, turns.device)))\n"
-        "            if self.dynamic:\n                self.turns = turns\n"
-        "        x = torch.complex(input[..., :half].float(), input[..., half:].float())\n"
-        "        y = x * turns[: input.shape[1], None, :half]\n"
-        "        return torch.cat((y.real, y.imag), -1).to(input.dtype)\n"
-    )
-
-
-def _with_half_a_table(text: str) -> str:
-    """The tables hold each angle once; both halves get the same rows when the module is called."""
-    for old, new in (
-        ("angles = torch.cat((angles, angles), dim=-1)", "# once each"),
-        ("input, cos[:seq_len], sin[:seq_len]", "input, cos[:seq_len].repeat(1, 2), sin[:seq_len].repeat(1, 2)"),
-    ):
-        assert text.count(old) == 1
-        text = text.replace(old, new)
-    return text
-
-
-DOUBLE = "import torch\ntorch.set_default_dtype(torch.float64)\n"
-SINGLE = "\ntorch.set_default_dtype(torch.float32)\n"
-MAIN = "\nif __name__ == '__main__':\n    print(NTKAwareRoPE(8, 16)(torch.ones(1, 4, 1, 8)))\n"
-RARE: tuple[tuple[str, Callable[[str], str]], ...] = (
-    (NORM, lambda text: f"import logging\nlogging.basicConfig(level=logging.INFO)\nlogging.info('loaded')\n{text}"),
-    (ROWS, lambda text: f"import logging\nlog = logging.getLogger(__name__)\n{text}\nlog.warning('%s', __name__)\n"),
-    (NORM, lambda text: DOUBLE + text + SINGLE),
-    (ROPE, lambda text: text + MAIN),
-    (ROTATION, lambda text: f"{text}\napply_rotary_pos_emb = torch.jit.script(apply_rotary_pos_emb)\n"),
-    (ROPE, _with_complex_table),
-    (ROPE, _with_half_a_table),
-)
-
-MIX = {  # percent of each kind
-    "stubs and half-done": 10,
-    "right and alike": 15,
-    "right in unlike styles": 25,
-    "one to three mistakes": 40,
-    "crash at import": 5,
-    "slow": 3,
-    "endless": 2,
-}
 MAKE: dict[str, Callable[[random.Random], Files]] = dict(
     zip(MIX, (_unfinished, _alike, _in_a_style, _mistaken, _crashing, _slow, _endless), strict=True)
 )

@@ -202,7 +202,7 @@ def eps(student: Student) -> str | None:
 
 
 def _beside_the_root(responses: list[Tensor]) -> str | None:
-    """Laws by which eps shows in tokens of any size: added to output or 1 / root, or multiplied into the root."""
+    """Laws by which eps shows in tokens of any size: added to output or 1 / root, or multiplied into root or mean."""
     small, large = EPSILONS
     first, second = (seen[MAGNITUDES.index(1.0) :] for seen in responses)
     sizes = torch.tensor(MAGNITUDES[MAGNITUDES.index(1.0) :], dtype=torch.float64).unsqueeze(-1)
@@ -211,7 +211,8 @@ def _beside_the_root(responses: list[Tensor]) -> str | None:
         if fits((second - first) / (large - small), of_eps, of_eps.abs()):
             return mistake
     factor = (1 + small) / (1 + large)
-    return "norm_eps_multiplies" if fits(second, first * factor, first.abs() * factor) else None
+    multiplied = {"norm_eps_multiplies": factor, "norm_eps_not_rescaled": factor**0.5}
+    return next((one for one, by in multiplied.items() if fits(second, first * by, first.abs() * by)), None)
 
 
 def _subtracted(responses: list[Tensor], magnitudes: Tensor, root: Tensor) -> str | None:

@@ -22,8 +22,11 @@ from grader.assignment.model.histories import ALIKE_UPDATED, OTHER_BUILT, OTHERW
 from grader.assignment.model.row_words import (
     CONVERTED,
     CUT,
+    FEWER_DIGITS,
     FOREIGN_TOO,
     GIVES,
+    IN_16_BITS,
+    LEFT_OUT,
     MULTIPLE,
     ONE_NUMBER,
     OTHERS_SUMMED,
@@ -95,7 +98,11 @@ def _keys(templates: tuple[str, ...]) -> tuple[str, ...]:
 
 STRETCHED = ("they run from {low} to {high}", "they have mean {mean} and standard deviation {std}")
 OF_ONE_USE = ("the mean of the gradients of its uses", "the gradient of only one of its uses")
+FEW_DIGITS = (str(FEWER_DIGITS), IN_16_BITS)
+OF_TABLE = "{dtype} gradient of the table for ids {rows}"
+OF_SHARD = "{dtype} gradient of the shard of rank {rank} of {world}"
 OTHERS_IDS = "ids of other ranks on rank {rank} of {world}"
+NOT_FINITE = "not finite: {n}"
 NO_GRADIENT = "no gradient reaches {where}"
 
 DTYPE_DIFFERS = told(OTHER_DTYPE)
@@ -139,16 +146,16 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "norm_tokens_in_memory_order": (told(norm.IN_MEMORY),),
     "norm_digits_of_small_groups": (told(norm.BESIDE_LARGER),),
     "backward_of_a_later_call": (told(checks.CALLED_BETWEEN),),
-    "norm_tokens_left_out": (told(norm.LEFT_OUT),),
+    "tokens_left_out": (told(LEFT_OUT),),
     "norm_eps_scaled": (told(checks.SHARE),),
     "lookup_rows_scaled": (ROWS_SCALED, told(WRONG_ROWS, case="ids_beyond_16_bits")),
     "shard_neighbour_answered": (told(WRONG_ROWS, n=1, beside=told(OTHERS_IDS)),),
     "shard_filled_otherwise": (told(GIVES, seen=(ONE_NUMBER, "numbers that are not finite"), only=True),),
-    "rope_table_dtype": (told(rope.MORE_DIGITS, rope.MORE_DIGITS_GROWN, lacks=(checks.ALONE,)),),
+    "rope_table_dtype": (told(rope.MORE_DIGITS, rope.MORE_DIGITS_GROWN, lacks=(checks.ALONE, rope.CONVERTED)),),
     "parameter_changed": (*PARAMETER_CHANGED, HISTORY),
     "state_shared": (told(checks.ALONE), told(OTHERWISE, RAISES, before=(str(OTHER_BUILT), str(ALIKE_UPDATED)))),
     "default_argument": (told(checks.OTHER_DEFAULT), told(checks.DTYPE_WHEN, when="by default")),
-    "earlier_call_remembered": (HISTORY, EVALUATION, told(checks.ALONE)),
+    "earlier_call_remembered": (HISTORY, EVALUATION, told(checks.ALONE), told(rope.CONVERTED)),
     "not_a_parameter": (NOTHING_REGISTERED, DTYPE_DIFFERS),
     "further_parameter": (SEVERAL_REGISTERED, told("a buffer is registered; this module has none")),
     "frozen_parameter": (told("the parameter does not require gradients"),),
@@ -163,8 +170,9 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "bad_sizes_accepted": (told("{sizes} is accepted; it must raise an error"),),
     "bad_sizes_unnamed": (told("the error raised for {sizes} does not name {size}"),),
     "bad_sizes_other_error": (told("{sizes} raises {kind}; expected a ValueError or an AssertionError"),),
-    "norm_squares_before_upcast": (told(norm.BESIDE_FLOAT32, dtype=("float16", "bfloat16"), lacks=(norm.OTHER_EPS,)),),
-    "few_digits": (told(STEPS, "not finite: {n}", norm.OVERFLOW),),
+    "norm_step_in_16_bits": (told(norm.BESIDE_FLOAT32, dtype=("float16", "bfloat16"), lacks=(norm.OTHER_EPS,)),),
+    "norm_input_clamped": (told(norm.CLAMPED),),
+    "few_digits": (told(STEPS, NOT_FINITE, norm.OVERFLOW), told(RECEIVES, seen=FEW_DIGITS, only=True)),
     "shard_seed_without_rank": (told(draws.ONE_SEED),),
     "init_other_scale": (
         told(*STRETCHED, lacks=(draws.OF_SEED, draws.NEXT_SEED, draws.AFTER_DRAWS, draws.LATER)),
@@ -189,6 +197,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "shard_seed_of_later_ranks": (told(draws.RANKS_SEEDS),),
     "rope_module_gradient": (told(NO_GRADIENT, case="gradients_flow_through_the_module"),),
     "rotary_gradient_not_turned_back": (told(turns.NOT_BACK),),
+    "norm_gradient_at_zero": (told(norm.OF_ZEROS, beside=told(NOT_FINITE)),),
     "norm_detached_rms": (told(gradients.THROUGH, share="0"),),
     "norm_backward_formula": (told(*gradients.OF_FORMULAS),),
     "gradient_cut": (
@@ -245,7 +254,10 @@ NEEDED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "output_shape": (SHAPE_DIFFERS,),
     "lookup_rows_scaled": (ROWS_SCALED,),
     "norm_rounded_to_gamma": (told(STEPS, case="a_float32_input_is_not_rounded"),),
-    "few_digits": (told(STEPS, case="float32_outputs_are_exact"),),
+    "few_digits": (
+        told(STEPS, case="float32_outputs_are_exact"),
+        told(RECEIVES, seen=FEW_DIGITS, beside=told(OF_TABLE, OF_SHARD, dtype="float32")),
+    ),
     "parameter_changed": PARAMETER_CHANGED,
     "earlier_call_remembered": (HISTORY, told(checks.ALONE, case="pairs_turn")),
     "not_a_parameter": (NOTHING_REGISTERED,),

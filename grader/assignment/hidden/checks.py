@@ -44,12 +44,14 @@ REGISTERED = "{n} parameters are registered, not {wanted}"
 DTYPE = "the parameter has dtype {actual}; {wanted} was requested"
 DTYPE_WHEN = "the parameter has dtype {actual} {when}; {wanted} was requested"
 AFTER = say("{what} after the call")
-EXPANDED = say("\nThese ids are expanded: their rows share memory, as those of ids.expand(b, s) do.")
+EXPANDED = say(
+    "\nThese ids are expanded, as by ids.expand(b, s): their rows share memory, so no operation may write into them."
+)
 MOMENTS = "{what}, mean {mean} and standard deviation {std}"
 OTHER_DEFAULT = "the default of {argument} differs from the stub: omitting it gives a different module"
 SHARE = "as if {share} times eps were added"
 REDRAWN = "after module.to({dtype}) and reset_parameters(), which has to draw into the existing parameter, in its dtype"
-RESET = say("{what} after reset_parameters()")
+RESET = say("{what} after the parameter was filled with 7 and reset_parameters() was called")
 ALONE = say("alone, in a new process, these are right: other modules or earlier calls change them")
 UNSEEDED = say("two new modules with this seed hold different numbers")
 SEEDED = say("two new modules with this seed hold the same numbers, but not the first of this seed or of one near it")

@@ -25,8 +25,8 @@ OF_GROUPS = "{dtype} output for group_size={group_size}"
 BESIDE_FLOAT32 = "{dtype} output for group_size={group_size}, eps={eps}, compared with float32"
 OTHER_EPS = "as if {seen} were added in place of eps"
 OVERFLOW = say("the output for these numbers in float32 is not finite")
-LEFT_OUT = "only the last {n} of {all} tokens are wrong: nothing is computed for them"
 BESIDE_LARGER = say("where all groups are of about the same size, it is right")
+CLAMPED = "as if the input were clamped at {bound}"
 IN_MEMORY = say("these are the right tokens, in the order in which they lie in memory")
 OF_ZEROS = say("it is wrong only for the first group, whose features are all zero in this input")
 Shape = tuple[int, int, int, int]

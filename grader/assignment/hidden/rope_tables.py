@@ -26,6 +26,7 @@ from grader.assignment.model.normalising import numbers
 from grader.assignment.model.rotation import CONTRACT, NAME, Convention, module_student, turned
 from grader.testing import (
     ORDER,
+    STEPS,
     Crashed,
     Message,
     Reading,
@@ -40,6 +41,7 @@ from grader.testing import (
     in_two_decimals,
     integers,
     kept,
+    listed,
     normal,
     places,
     say,
@@ -91,8 +93,13 @@ SIZES = "dim={dim}, max_seq_len={max_seq_len}, base={base}, ratio={ratio}, s = {
 SIZES_DTYPE = (
     "dim={dim}, max_seq_len={max_seq_len}, base={base}, ratio={ratio}, dynamic={dynamic}, dtype={dtype}, s = {s}"
 )
-MORE_DIGITS = "tables for dtype={dtype} are not {dtype}: they are more precise"
-MORE_DIGITS_GROWN = "tables for dtype={dtype} after growth to s = {s} are not {dtype}: they are more precise"
+MORE_DIGITS = "with dtype={dtype}, cosines and sines have more digits than {dtype} holds"
+MORE_DIGITS_GROWN = "with dtype={dtype}, cosines and sines grown to s = {s} have more digits than {dtype} holds"
+CONVERTED = "a float32 call with s = {s} converts the buffers from {dtype} to float32, and leaves them so"
+BUILT_BEFORE = "what changes them is another module, with {sizes}"
+SOME_PAIRS = "of the pairs 0–{last}, only these are wrong: {pairs}"
+BY_HALVES = "in the first half of the positions {early} pairs are wrong, in the second {late}"
+DRIFT = "where they are wrong, the squares of the two do not add up to 1, by up to {worst} rounding steps"
 FEW_ROWS = "with ratio={ratio}, the tables have {n} rows, too few for s = {s}"
 OF_NO_RATIO = "they match the tables of no integer ratio from 1 to {k}"
 PAIRS_TOLD = 4
@@ -525,7 +532,8 @@ def check_tables(
             wrong_from = int((errors > TABLE_LIMIT).any(-1).to(torch.uint8).argmax())
             moved = of_errors.message.fields(ORDER) is not None  # then single angles say nothing more
             turns = [LAST_ROWS] if ropes.asking.at_end else [] if moved else _told_turns(read, angles, wrong_from)
-            return of_errors.message.then(*turns)
+            is_small = dtype is torch.float32 and of_errors.message.fields(STEPS) is not None
+            return of_errors.message.then(*turns, *(_told_small(read, errors > TABLE_LIMIT) if is_small else ()))
 
         raise WrongAnswer(told, fault.error_ulp, fault.limit_ulp, fault.elements) from None
 
@@ -579,6 +587,17 @@ def _told_end(turned: Tensor) -> Message | None:
     """From which position on all are turned alike, ``turned: [s, hd]``, for messages."""
     first = len(turned) - int((turned == turned[-1]).all(-1).flip(0).int().cumprod(0).sum())
     return say(ALIKE_FROM, n=first) if 0 < first < len(turned) - 1 else None
+
+
+def _told_small(read: Tensor, wrong: Tensor) -> list[Message]:
+    """Where cosines and sines, ``[s, hd]``, are wrong by little, and if their lengths are wrong, too; for messages."""
+    cosines, sines = read.chunk(2, dim=-1)
+    pairs = wrong.unflatten(-1, (2, -1)).any(1)  # [s, hd/2]
+    early, late = (int(half.sum()) for half in pairs.tensor_split(2))
+    some = [] if bool(pairs.any(0).all()) else [say(SOME_PAIRS, last=pairs.shape[1] - 1, pairs=listed(pairs.any(0)))]
+    drift = float((cosines.square() + sines.square() - 1)[pairs].abs().max()) / TABLE_UNIT
+    piled_up = [say(DRIFT, worst=f"{drift:.0f}")] if drift > TABLE_LIMIT else []
+    return [*some, say(BY_HALVES, early=early, late=late), *piled_up]
 
 
 def _told_turns(read: Tensor, angles: Tensor, first: int) -> list[Message]:

@@ -37,6 +37,9 @@ from grader.testing import (
     uniform,
 )
 
+CALLED_BEFORE = (
+    "\nWithout the call with s = {s} before module.to() it is right: what that call kept is still where it was made."
+)
 LEFT_BEHIND = "with growth {when} module.to(), a buffer is on {here}, not on {there}"
 LONG = 3 * MS + 1  # every known rule for the ratio, right or wrong, chooses 4
 kinds = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
@@ -136,8 +139,13 @@ def test_a_module_answers_on_the_device_that_it_is_on(
             on_cpu = answered(build(student, dynamic), seed, "cpu", lengths)
         with advice(student, other_device, ANSWERED, charged(student, (other_device, other_device))):
             module = build(student, dynamic).to(other_device)
-            for length, output in answered(module, seed, other_device, lengths).items():
-                check_alike(output, on_cpu[length], other_device)
+            try:
+                for length, output in answered(module, seed, other_device, lengths).items():
+                    check_alike(output, on_cpu[length], other_device)
+            except StudentFault as fault:
+                uncalled = partial(answered, new(student, dynamic).to(other_device), seed, other_device, lengths)
+                kept = build is grown and succeeds(uncalled)
+                raise fault.with_more(say(CALLED_BEFORE, s=LONG) if kept else None) from None
 
 
 @pytest.mark.rubric("rope_buffers")

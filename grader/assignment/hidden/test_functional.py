@@ -44,9 +44,11 @@ from grader.assignment.model.rotation import (
     turning_scale,
 )
 from grader.assignment.model.turn_words import (
+    INPUT_ROUNDED,
     LEFT,
     OVERWRITTEN,
     RIGHT_TOGETHER,
+    TABLES_RESCALED,
     becomes,
     told_pairing,
     told_pairs,
@@ -74,6 +76,7 @@ from grader.testing import (
     contract_first,
     dtypes,
     elsewhere,
+    error_in_ulp,
     kept,
     name,
     normal,
@@ -281,7 +284,23 @@ def likeness_by_contract(
     output = call(student, x, cos, sin, device)
     check_like(output, x.to(device))
     what = say("{dtype} output from {tables} tables", dtype=name(dtype), tables=name(table_dtype))
-    check_close(output, oracle.rotate(x, cos, sin), turning_scale(x), dtype, FORWARD_LIMIT[dtype], what)
+    try:
+        check_close(output, oracle.rotate(x, cos, sin), turning_scale(x), dtype, FORWARD_LIMIT[dtype], what)
+    except WrongAnswer as fault:
+        raise fault.with_more(partial(told_changed, output, x, cos, sin)) from None
+
+
+def told_changed(output: Tensor, x: Tensor, cos: Tensor, sin: Tensor) -> Message | None:
+    """Says if an output is that for a rounded input or for rescaled tables, for messages."""
+    lengths = torch.hypot(cos.double(), sin.double())
+    changed = {
+        say(INPUT_ROUNDED, dtype=name(cos.dtype)): oracle.rotate(x.to(cos.dtype), cos, sin),
+        TABLES_RESCALED: oracle.rotate(x, cos.double() / lengths, sin.double() / lengths),
+    }
+    for told, expected in changed.items():
+        if bool((error_in_ulp(output, expected, turning_scale(x), x.dtype) <= FORWARD_LIMIT[x.dtype]).all()):
+            return told
+    return None
 
 
 @pytest.mark.rubric("rotary_dtype")
@@ -310,7 +329,7 @@ def test_output_is_like_the_input(
     try:
         check_close(numbers(output, x.shape), wide, turning_scale(x), unit, FORWARD_LIMIT[unit], what)
     except WrongAnswer as fault:
-        raise fault.with_more(largest(x, fault)) from None
+        raise fault.with_more(partial(told_changed, output, x, cos, sin), largest(x, fault)) from None
 
 
 def exact_by_contract(student: Student, seed: int, device: str) -> None:

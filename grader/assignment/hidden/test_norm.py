@@ -20,11 +20,11 @@ from grader.assignment.hidden.checks import RIGHT_FOR, SHARE, UNCHANGED, check_d
 from grader.assignment.hidden.norm_inputs import (
     BESIDE_FLOAT32,
     BESIDE_LARGER,
+    CLAMPED,
     FORWARD,
     GROUPINGS,
     IN_MEMORY,
     LAW_LIMIT,
-    LEFT_OUT,
     NARROW,
     OF_GROUPS,
     OTHER_EPS,
@@ -49,6 +49,7 @@ from grader.assignment.model.normalising import (
     numbers,
     only_digits_differ,
 )
+from grader.assignment.model.row_words import LEFT_OUT
 from grader.testing import (
     DTYPES,
     FORWARD_LIMIT,
@@ -67,6 +68,7 @@ from grader.testing import (
     kept,
     name,
     normal,
+    places,
     require,
     say,
     signs,
@@ -105,14 +107,38 @@ def check_contract(
     output = module(x.to(device))
     check_like(output, x.to(device))
     gamma = arguments.get("gamma")
-    expected = oracle.rms_norm(
-        x.cpu(), torch.ones(x.shape[-1]) if gamma is None else gamma, group_size, arguments.get("eps", 1e-5)
-    )
-    what = say(OF_GROUPS, dtype=name(x.dtype), group_size=group_size)
+    gamma = torch.ones(x.shape[-1]) if gamma is None else gamma
+    law = partial(oracle.rms_norm, gamma=gamma, group_size=group_size, eps=arguments.get("eps", 1e-5))
+    what, expected = say(OF_GROUPS, dtype=name(x.dtype), group_size=group_size), law(x.cpu())
     if limit is None:
         check_law(numbers(output, x.shape), expected, what)
-    else:
+        return
+    try:
         check_close(output, expected, expected.abs(), x.dtype, limit, what)
+    except WrongAnswer as fault:
+        raise fault.with_more(partial(told_sizes, output, expected, x, group_size, law)) from None
+
+
+def told_sizes(
+    output: Tensor, expected: Tensor, x: Tensor, group_size: int, law: Callable[[Tensor], Tensor]
+) -> Message | None:
+    """Says if an output is the law's for a clamped input, or if groups far larger or smaller than all others are wrong.
+
+    Of a group, the smallest number is clamped last; against its quotient, those of the others show the bound.
+    """
+    quotients, groups = (y.cpu().double().unflatten(-1, (-1, group_size)) for y in (output.cpu() / expected, x))
+    largest, least = groups.abs().amax(-1), groups.abs().argmin(-1, keepdim=True)  # [b, s, h/gz], [b, s, h/gz, 1]
+    right = ((quotients - 1).abs() <= NEARLY).all(-1)
+    if bool(right.all()):
+        return None
+    bound = float((quotients / quotients.gather(-1, least) * groups).abs().amax(-1)[~right].min())
+    if fits(output.cpu().double(), law(x.cpu().clamp(-bound, bound)), NEARLY):
+        return say(CLAMPED, bound=f"{bound:.2g}")
+    if bool(right.any()) and largest[~right].min() > 2 * largest[right].max():
+        return say("only the groups with the largest numbers of this input are wrong")
+    if bool(right.any()) and 2 * largest[~right].max() < largest[right].min():
+        return say("only the groups with the smallest numbers of this input are wrong")
+    return None
 
 
 def flat_tokens(seed: int, magnitudes: list[float], hidden: int, dtype: torch.dtype) -> Tensor:
@@ -439,11 +465,10 @@ def test_any_memory_layout_works(student: Student, dtype: torch.dtype, device: s
         check_like(output, view)
         wanted = numbers(plain, view.shape)
         what = say(OF_LAYOUT, dtype=name(dtype), layout=layout, group_size=4)
-        in_memory = layout == "transposed" and fits(
-            numbers(output, view.shape), wanted.transpose(0, 1).reshape(view.shape)
-        )
-        with stating(IN_MEMORY) if in_memory else nullcontext():
-            check_close(output, wanted, wanted.abs(), dtype, FORWARD_LIMIT[dtype], what)
+        found = numbers(output, view.shape)
+        if layout == "transposed" and fits(found, wanted.transpose(0, 1).reshape(view.shape)):
+            raise WrongAnswer(places(what, ~followed(found, wanted).expand(view.shape)).then(IN_MEMORY))
+        check_close(output, wanted, wanted.abs(), dtype, FORWARD_LIMIT[dtype], what)
 
 
 def check_witness(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from grader.testing import Message, WrongAnswer, check_shape, in_two_decimals, listed, say
+from grader.testing import DTYPES, Message, WrongAnswer, check_shape, in_two_decimals, listed, name, say
 
 SAME_FACTOR = 2.0**-6  # relative: 16-bit rows are rounded that much
 SUM = "the sum of the rows of ids {one} and {other}"
@@ -27,6 +27,8 @@ FOREIGN_TOO = say("the gradients of ids that give zeros as well")
 REMAINDER = "on each rank, an id of its own gives row id % {n} of the shard"
 CUT = "the right gradient, but nothing in features {places}"
 MULTIPLE = "{factor} times the expected gradient"
+LEFT_OUT = "only the last {n} of {all} tokens are wrong: nothing is computed for them"
+IN_16_BITS = "the right sum, but in {dtype} numbers"
 FEWER_DIGITS = say("the right sum, but with fewer digits than its dtype holds")
 CHANGES = (
     (say("the rows are the right ones, but their negative numbers are 0"), torch.relu),
@@ -65,7 +67,9 @@ def check_rows(output: Tensor, expected: Tensor, ids: Tensor, table: Tensor, wha
             alike = bool(((factors - factors[0]).abs() <= SAME_FACTOR * factors[0].abs()).all())
             some = [say(ROWS_TIMES, factor=in_two_decimals(float(factors[0]))) if alike else ROWS_TIMES_SOME]
         changed = [told for told, way in CHANGES if torch.equal(actual, way(expected.cpu().double()))]
-        wrong_ones = say(WRONG_ROWS, what=what, n=int(wrong.sum()), all=wrong.numel())
+        wrong_ones = say(WRONG_ROWS, what=what, n=(n := int(wrong.sum())), all=wrong.numel())
+        if 2 * n < wrong.numel() and bool(wrong.flatten()[-n:].all()) and not bool(actual[wrong].any()):
+            return wrong_ones.then(say(LEFT_OUT, n=n, all=wrong.numel()))
         order = _order(actual, expected.cpu().double(), ids) or _ranked(actual, ids, table.double())
         return wrong_ones.then(*(changed or some), *filter(None, [order]))
 
@@ -177,7 +181,8 @@ def check_received(
     if bool(wrong.any()):
         rows = wrong.nonzero().flatten().tolist()
         uses = {row: uses_of(identifiers[row]) for row in rows}
-        shared, foreign = _shared(actual[wrong], expected[wrong], [*uses.values()]), uses_of(torch.tensor(-1)).sum(0)
+        shared = _shared(actual[wrong], expected[wrong], [*uses.values()], gradient.dtype)
+        foreign = uses_of(torch.tensor(-1)).sum(0)
         if bool(foreign.any()) and torch.equal((actual - expected).sum(0), foreign):
             shared = FOREIGN_TOO
         some = [
@@ -191,11 +196,12 @@ def check_received(
         raise WrongAnswer(wrong_ones.then(*some, *[OTHERS_SUMMED] * summed), elements=actual.numel())
 
 
-def _shared(actual: Tensor, expected: Tensor, uses: list[Tensor]) -> Message | None:
+def _shared(actual: Tensor, expected: Tensor, uses: list[Tensor], dtype: torch.dtype) -> Message | None:
     """What all wrong rows receive, ``[rows, e]``, if one rule explains them: rounded, a multiple, or cut by a bound."""
     allowed = SAME_FACTOR * torch.stack([rows.abs().sum(0) for rows in uses])
     if bool(((actual - expected).abs() <= allowed).all()):
-        return FEWER_DIGITS
+        narrow = (one for one in DTYPES[:0:-1] if one is not dtype and torch.equal(actual, actual.to(one).double()))
+        return next((say(IN_16_BITS, dtype=name(one)) for one in narrow), FEWER_DIGITS)
     if bool(expected.any()) and bool(actual.any()):
         factor = (actual * expected).sum() / expected.square().sum()
         is_mean = all(len(rows) > 1 and abs(float(factor) * len(rows) - 1) < SAME_FACTOR for rows in uses)

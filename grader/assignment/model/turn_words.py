@@ -8,6 +8,8 @@ from torch import Tensor
 from grader.assignment.model.rotation import EXACT, SAME, Convention, turning_scale
 from grader.testing import Message, in_two_decimals, listed, say
 
+INPUT_ROUNDED = "the input is rounded to {dtype}, the dtype of the tables"
+TABLES_RESCALED = say("as if cosines and sines were rescaled first, so that their squares add up to 1")
 NOT_BACK = say("it is rotated by +angle, as the input is; it must turn back, by -angle: the sine changes its sign")
 LEFT = say("where it is wrong, it is the input, unchanged")
 POSITIONS = "successive positions use the angles of positions {first} in the first batch row, {last} in the last"

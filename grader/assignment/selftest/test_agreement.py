@@ -13,8 +13,26 @@ import pytest
 import torch
 from torch import Tensor
 
-import ref.position as pe
 from ref.modeling import GroupRMSNorm, NTKAwareRoPE
+from ref.position.absolute import sinusoidal_encoding
+from ref.position.alibi import alibi_bias, alibi_slopes
+from ref.position.angles import inverse_frequencies, rotary_angles
+from ref.position.attention import CausalSelfAttention
+from ref.position.encoding import NoPE
+from ref.position.latent import LatentAttention
+from ref.position.multi_axis import axis_of_pairs, multi_axis_angles
+from ref.position.permutation import to_adjacent, to_half_split
+from ref.position.rope import Rotary, half_split_tables, rotate_adjacent
+from ref.position.scaling import (
+    Scaled,
+    dynamic_scaling,
+    linear_scaling,
+    longrope_scaling,
+    no_scaling,
+    ntk_scaling,
+    proportional_scaling,
+)
+from ref.position.yarn import llama3_scaling, yarn_scaling
 
 pytestmark = pytest.mark.slow
 
@@ -37,36 +55,36 @@ def tables_agree(ours: Tensor, theirs: Tensor, angles: Tensor) -> bool:
 HEAD_DIM, TRAINED = 64, 512
 SHORT, LONG = [1.0 + 0.05 * i for i in range(32)], [1.0 + 0.5 * i for i in range(32)]
 TRAINED_ON = {"original_max_position_embeddings": TRAINED}
-SCALINGS: dict[str, tuple[pe.Scaled, dict[str, Any]]] = {  # case -> ours, theirs
-    "default": (pe.no_scaling(HEAD_DIM, 500000.0), {"rope_theta": 500000.0}),
-    "linear": (pe.linear_scaling(HEAD_DIM, factor=4.0), {"factor": 4.0}),
-    "dynamic": (pe.dynamic_scaling(HEAD_DIM, length=TRAINED, original_length=TRAINED, factor=4.0), {"factor": 4.0}),
+SCALINGS: dict[str, tuple[Scaled, dict[str, Any]]] = {  # case -> ours, theirs
+    "default": (no_scaling(HEAD_DIM, 500000.0), {"rope_theta": 500000.0}),
+    "linear": (linear_scaling(HEAD_DIM, factor=4.0), {"factor": 4.0}),
+    "dynamic": (dynamic_scaling(HEAD_DIM, length=TRAINED, original_length=TRAINED, factor=4.0), {"factor": 4.0}),
     "yarn": (
-        pe.yarn_scaling(HEAD_DIM, factor=16.0, original_length=TRAINED, ramp="pairs"),
+        yarn_scaling(HEAD_DIM, factor=16.0, original_length=TRAINED, ramp="pairs"),
         {**TRAINED_ON, "factor": 16.0},
     ),
     "yarn_ends": (
-        pe.yarn_scaling(
+        yarn_scaling(
             HEAD_DIM, factor=4.0, original_length=TRAINED, ramp="pairs", alpha=2.0, beta=8.0, attention_factor=1.5
         ),
         {**TRAINED_ON, "factor": 4.0, "beta_slow": 2.0, "beta_fast": 8.0, "attention_factor": 1.5},
     ),
     "yarn_that_never_turns_less_than_once": (
-        pe.yarn_scaling(HEAD_DIM, 50.0, factor=4.0, original_length=TRAINED, ramp="pairs"),
+        yarn_scaling(HEAD_DIM, 50.0, factor=4.0, original_length=TRAINED, ramp="pairs"),
         {**TRAINED_ON, "factor": 4.0, "rope_theta": 50.0},
     ),
     "llama3": (
-        pe.llama3_scaling(HEAD_DIM, 500000.0, factor=8.0, original_length=TRAINED),
+        llama3_scaling(HEAD_DIM, 500000.0, factor=8.0, original_length=TRAINED),
         {**TRAINED_ON, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "rope_theta": 500000.0},
     ),
     "longrope": (
-        pe.longrope_scaling(
+        longrope_scaling(
             HEAD_DIM, factor=4.0, original_length=TRAINED, short_factors=SHORT, long_factors=LONG, length=TRAINED
         ),
         {**TRAINED_ON, "factor": 4.0, "short_factor": SHORT, "long_factor": LONG},
     ),
     "proportional": (
-        pe.proportional_scaling(HEAD_DIM, share=0.25, factor=2.0),
+        proportional_scaling(HEAD_DIM, share=0.25, factor=2.0),
         {"factor": 2.0, "partial_rotary_factor": 0.25},
     ),
 }
@@ -91,7 +109,7 @@ def tables(rotary: Any, length: int) -> tuple[torch.Tensor, torch.Tensor]:
     return cos[0], sin[0]
 
 
-def assert_same(ours: pe.Scaled, inverse_frequencies: torch.Tensor, attention_factor: float) -> None:
+def assert_same(ours: Scaled, inverse_frequencies: torch.Tensor, attention_factor: float) -> None:
     torch.testing.assert_close(ours.inverse_frequencies, inverse_frequencies, rtol=FREQUENCY_RTOL, atol=0)
     assert ours.attention_factor == pytest.approx(attention_factor, rel=1e-15)
 
@@ -105,8 +123,8 @@ def test_frequencies_attention_factor_and_tables_are_those_of_transformers(trans
     ours, parameters = SCALINGS[case]
     rotary = rotary_module(transformers, case.partition("_")[0], **parameters)
     assert_same(ours, rotary.inv_freq, rotary.attention_scaling)
-    angles = pe.rotary_angles(torch.arange(TRAINED), ours.inverse_frequencies)
-    for mine, other in zip(pe.half_split_tables(angles, ours.attention_factor), tables(rotary, TRAINED), strict=True):
+    angles = rotary_angles(torch.arange(TRAINED), ours.inverse_frequencies)
+    for mine, other in zip(half_split_tables(angles, ours.attention_factor), tables(rotary, TRAINED), strict=True):
         assert tables_agree(mine, other, angles)
 
 
@@ -116,18 +134,18 @@ def test_dynamic_frequencies_follow_the_longest_sequence_until_a_short_one(trans
     longest = TRAINED
     for length in (TRAINED // 2, 3 * TRAINED, 2 * TRAINED, 5 * TRAINED + 1, TRAINED, TRAINED - 1, 2 * TRAINED):
         longest = TRAINED if length < TRAINED else max(longest, length)
-        ours = pe.dynamic_scaling(HEAD_DIM, length=longest, original_length=TRAINED, factor=4.0)
-        angles = pe.rotary_angles(torch.arange(length), ours.inverse_frequencies)
+        ours = dynamic_scaling(HEAD_DIM, length=longest, original_length=TRAINED, factor=4.0)
+        angles = rotary_angles(torch.arange(length), ours.inverse_frequencies)
         theirs = tables(rotary, length)
         assert_same(ours, rotary.inv_freq, rotary.attention_scaling)
-        assert tables_agree(pe.half_split_tables(angles)[0], theirs[0], angles)
+        assert tables_agree(half_split_tables(angles)[0], theirs[0], angles)
 
 
 def test_longrope_changes_its_factors_beyond_the_trained_length_and_back(transformers: Import) -> None:
     rotary = rotary_module(transformers, "longrope", **SCALINGS["longrope"][1])
     for length in (TRAINED, TRAINED + 1, TRAINED):
         tables(rotary, length)
-        ours = pe.longrope_scaling(
+        ours = longrope_scaling(
             HEAD_DIM, factor=4.0, original_length=TRAINED, short_factors=SHORT, long_factors=LONG, length=length
         )
         assert_same(ours, rotary.inv_freq, rotary.attention_scaling)
@@ -138,9 +156,9 @@ def test_task_4_is_a_llama_whose_base_was_patched_in_one_line(transformers: Impo
     patched_base = 10000.0 * ratio ** (HEAD_DIM / (HEAD_DIM - 2))  # the one line
     rotary = rotary_module(transformers, "default", rope_theta=patched_base)
     task4 = NTKAwareRoPE(dim=HEAD_DIM, max_seq_len=TRAINED, ratio=ratio)
-    scaled = pe.ntk_scaling(HEAD_DIM, factor=ratio)
+    scaled = ntk_scaling(HEAD_DIM, factor=ratio)
     assert_same(scaled, rotary.inv_freq, rotary.attention_scaling)
-    angles = pe.rotary_angles(torch.arange(ratio * TRAINED), scaled.inverse_frequencies)
+    angles = rotary_angles(torch.arange(ratio * TRAINED), scaled.inverse_frequencies)
     theirs = tables(rotary, ratio * TRAINED)
     assert tables_agree(task4.cos, theirs[0], angles)
     assert tables_agree(task4.sin, theirs[1], angles)
@@ -148,8 +166,8 @@ def test_task_4_is_a_llama_whose_base_was_patched_in_one_line(transformers: Impo
 
 def test_adjacent_rotation_is_that_of_gpt_j_and_cohere(transformers: Import) -> None:
     x = torch.randn(3, 20, 4, HEAD_DIM, generator=torch.Generator().manual_seed(0))
-    angles = pe.rotary_angles(torch.arange(20), pe.inverse_frequencies(HEAD_DIM))
-    ours = pe.rotate_adjacent(x, angles)
+    angles = rotary_angles(torch.arange(20), inverse_frequencies(HEAD_DIM))
+    ours = rotate_adjacent(x, angles)
     cos, sin = angles.cos()[None], angles.sin()[None]
     assert torch.equal(ours, transformers("models.gptj.modeling_gptj").apply_rotary_pos_emb(x, sin, cos))
     cos, sin = (table.repeat_interleave(2, dim=-1) for table in (cos, sin))
@@ -159,8 +177,8 @@ def test_adjacent_rotation_is_that_of_gpt_j_and_cohere(transformers: Import) -> 
 
 def test_sinusoids_are_those_of_gpt_j_up_to_the_order_of_features(transformers: Import) -> None:
     theirs = transformers("models.gptj.modeling_gptj").create_sinusoidal_positions(TRAINED, HEAD_DIM)
-    ours = pe.sinusoidal_encoding(torch.arange(TRAINED), HEAD_DIM)
-    angles = pe.rotary_angles(torch.arange(TRAINED), pe.inverse_frequencies(HEAD_DIM))
+    ours = sinusoidal_encoding(torch.arange(TRAINED), HEAD_DIM)
+    angles = rotary_angles(torch.arange(TRAINED), inverse_frequencies(HEAD_DIM))
     assert tables_agree(torch.cat((ours[:, 0::2], ours[:, 1::2]), dim=-1), theirs, angles)
 
 
@@ -181,7 +199,7 @@ def test_slopes_and_bias_are_those_of_mpt_up_to_a_constant_for_each_query(transf
     length = 32
     positions = torch.arange(length)
     theirs = transformers("models.mpt.modeling_mpt").build_mpt_alibi_tensor(heads, length)  # [heads, 1, length]
-    ours = pe.alibi_bias(pe.alibi_slopes(heads), positions, positions)
+    ours = alibi_bias(alibi_slopes(heads), positions, positions)
     torch.testing.assert_close(ours[:, -1:], theirs)
     logits = torch.randn(heads, length, length, generator=torch.Generator().manual_seed(0))
     torch.testing.assert_close((logits + ours).softmax(-1), (logits + theirs).softmax(-1))
@@ -190,7 +208,7 @@ def test_slopes_and_bias_are_those_of_mpt_up_to_a_constant_for_each_query(transf
 def test_latent_attention_is_that_of_deepseek_v3(transformers: Import) -> None:
     """With the same weights; theirs makes keys and values of full size, ours takes queries to the latent space."""
     torch.manual_seed(0)
-    ours = pe.LatentAttention(32, 4, content_dim=6, rotary_dim=8, latent_dim=10, frequencies=pe.no_scaling(8))
+    ours = LatentAttention(32, 4, content_dim=6, rotary_dim=8, latent_dim=10, frequencies=no_scaling(8))
     config = transformers("models.deepseek_v3").DeepseekV3Config(
         hidden_size=32,
         num_attention_heads=4,
@@ -208,8 +226,8 @@ def test_latent_attention_is_that_of_deepseek_v3(transformers: Import) -> None:
     weights |= {"kv_b_proj": ours.up, "o_proj": ours.output}
     theirs.load_state_dict({f"{name}.weight": module.weight for name, module in weights.items()})
     x, positions = torch.randn(2, 12, 32), torch.arange(12)
-    angles = pe.rotary_angles(positions, pe.inverse_frequencies(8))
-    cos, sin = (table.unsqueeze(0) for table in pe.half_split_tables(angles))
+    angles = rotary_angles(positions, inverse_frequencies(8))
+    cos, sin = (table.unsqueeze(0) for table in half_split_tables(angles))
     mask = torch.full((12, 12), float("-inf")).triu(1)[None, None]
     expected, _ = theirs(x, position_embeddings=(cos, sin), attention_mask=mask)
     torch.testing.assert_close(ours(x), expected, rtol=0, atol=1e-5)
@@ -230,10 +248,10 @@ def test_axes_of_pairs_are_those_of_qwen(transformers: Import, model: str, name:
     )
     rotary = getattr(transformers(f"models.{model}.modeling_{model}"), f"{name}RotaryEmbedding")(config)
     positions = torch.randint(0, 50, (3, 20), generator=torch.Generator().manual_seed(0))
-    axes = pe.axis_of_pairs(sections, interleaved=interleaved)
-    angles = pe.multi_axis_angles(positions, pe.inverse_frequencies(32), axes)
+    axes = axis_of_pairs(sections, interleaved=interleaved)
+    angles = multi_axis_angles(positions, inverse_frequencies(32), axes)
     theirs = rotary(torch.zeros(1), positions.unsqueeze(1))
-    for mine, other in zip(pe.half_split_tables(angles), theirs, strict=True):
+    for mine, other in zip(half_split_tables(angles), theirs, strict=True):
         assert tables_agree(mine, other[0], angles)
 
 
@@ -249,7 +267,7 @@ def test_the_permutation_is_that_of_transformers(transformers: Import, shape: tu
     convert = transformers("core_model_loading").PermuteForRope(inverse=inverse).convert
     config = SimpleNamespace(num_attention_heads=HEADS)
     theirs = convert({"q_proj": parameter}, ["q_proj"], ["q_proj"], config=config)["q_proj"]
-    assert torch.equal((pe.to_adjacent if inverse else pe.to_half_split)(parameter, HEADS), theirs)
+    assert torch.equal((to_adjacent if inverse else to_half_split)(parameter, HEADS), theirs)
 
 
 @pytest.mark.parametrize("encoding", ["rotary", "nope"])
@@ -265,8 +283,8 @@ def test_our_attention_is_llamas(transformers: Import, encoding: str) -> None:
     )
     llama = transformers("models.llama.modeling_llama")
     theirs = llama.LlamaAttention(config, 0)
-    position = pe.Rotary(pe.no_scaling(HEAD_SIZE)) if encoding == "rotary" else pe.NoPE()
-    ours = pe.CausalSelfAttention(HIDDEN, HEADS, position, num_kv_heads=KV_HEADS)
+    position = Rotary(no_scaling(HEAD_SIZE)) if encoding == "rotary" else NoPE()
+    ours = CausalSelfAttention(HIDDEN, HEADS, position, num_kv_heads=KV_HEADS)
     for name in ("query", "key", "value", "output"):
         getattr(ours, name).weight = getattr(theirs, f"{name[0]}_proj").weight
     x = torch.randn(2, 24, HIDDEN)

@@ -106,6 +106,7 @@ def test_a_failure_is_told_beside_what_passes(path: str, old: str, new: str, fai
          "        return (normalised", "norm_dtype_and_shape", "norm_group_of_one"),
         (ROPE, FIRST_TABLES, FIRST_TABLES.replace("(ratio", "(1"), "rope_boundary", "rope_ratio_unheard"),
         (NORM, f"* {GAMMA}", f"* {GAMMA}.bfloat16()", "norm_float32_inside", "few_digits"),
+        (NORM, WIDE, f"{WIDE}.clamp(-1000, 1000)", "norm_float32_inside", "norm_input_clamped"),
         (TURN, "(input * cos", "(input * cos.abs()", "rotary_pairing_and_sign", "rotary_sign_lost"),
     ], 3),
 )  # fmt: skip
@@ -119,7 +120,6 @@ def test_a_hint_follows_the_facts_beside_it(path: str, old: str, new: str, faile
         (NORM, f"* {GAMMA}", f"* {SMOOTH}", "norm_gamma"),
         (NORM, f"* {GAMMA}", f"* {GAMMA}.mean()", "norm_gamma"),
         (NORM, f"* {GAMMA}", f"* {GAMMA} / self.gamma.abs().mean()", "norm_gamma"),
-        (NORM, WIDE, f"{WIDE}.clamp(-1000, 1000)", "norm_float32_inside"),
         (NORM, MEAN_SQUARE, f"{MEAN_SQUARE}.clamp(max=60000)", "norm_float32_inside"),
         (NORM, "groups / torch.sqrt(mean_square + self.eps)", "groups * groups.abs()", "norm_groups"),
         (NORM, "groups / torch.sqrt(mean_square + self.eps)", "groups * groups.abs()", "norm_eps_inside_sqrt"),

@@ -222,6 +222,6 @@ def test_a_judge_is_ready_without_what_torch_imports_for_symbols() -> None:
 @pytest.mark.slow
 def test_a_command_that_judges_nothing_does_not_import_torch() -> None:
     """It takes two seconds; so neither the commands nor the assignment and its corpus may need it at their start."""
-    code = "import sys, grader.__main__, grader.assignment.corpus.students; print('torch' in sys.modules)"
+    code = "import sys, grader.__main__, grader.specimens.students; print('torch' in sys.modules)"
     started = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True)
     assert started.stdout == "False\n"

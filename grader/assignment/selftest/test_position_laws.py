@@ -9,7 +9,23 @@ import pytest
 import torch
 from torch import Tensor
 
-import ref.position as pe
+from ref.position.absolute import (
+    Additive,
+    LearnedEncoding,
+    binary_encoding,
+    integer_encoding,
+    shift_matrix,
+    sinusoidal_encoding,
+)
+from ref.position.alibi import ALiBi, alibi_bias, alibi_slopes
+from ref.position.angles import inverse_frequencies, rotary_angles, rotation_matrix
+from ref.position.attention import CausalSelfAttention, KeyValueCache
+from ref.position.encoding import NoPE, PositionEncoding
+from ref.position.latent import LatentAttention
+from ref.position.permutation import half_split_order, to_half_split
+from ref.position.rope import Rotary, rotate_adjacent, rotate_complex, rotate_half_split
+from ref.position.scaling import Scaled, dynamic_scaling, no_scaling
+from ref.position.yarn import yarn_attention_factor, yarn_ramp_over_pairs, yarn_ramp_over_turns, yarn_scaling
 
 HEAD_DIM = 8
 POSITIONS = torch.arange(16)
@@ -20,32 +36,32 @@ def random(*shape: int) -> Tensor:
 
 
 def angles(positions: Tensor) -> Tensor:
-    return pe.rotary_angles(positions, pe.inverse_frequencies(HEAD_DIM))
+    return rotary_angles(positions, inverse_frequencies(HEAD_DIM))
 
 
 def test_integers_are_the_positions() -> None:
-    assert pe.integer_encoding(torch.tensor([0, 5]), 3).tolist() == [[0, 0, 0], [5, 5, 5]]
+    assert integer_encoding(torch.tensor([0, 5]), 3).tolist() == [[0, 0, 0], [5, 5, 5]]
 
 
 def test_bits_are_those_of_the_position_lowest_first() -> None:
-    assert pe.binary_encoding(torch.tensor([0, 6, 11]), 4).tolist() == [[0, 0, 0, 0], [0, 1, 1, 0], [1, 1, 0, 1]]
-    assert pe.binary_encoding(torch.tensor([5]), 70).sum() == 2  # no bit stands twice where shifts would wrap
+    assert binary_encoding(torch.tensor([0, 6, 11]), 4).tolist() == [[0, 0, 0, 0], [0, 1, 1, 0], [1, 1, 0, 1]]
+    assert binary_encoding(torch.tensor([5]), 70).sum() == 2  # no bit stands twice where shifts would wrap
 
 
 @pytest.mark.parametrize("offset", [-3, 0, 1, 7])
 def test_the_shift_matrix_advances_every_position(offset: int) -> None:
-    before, after = (pe.sinusoidal_encoding(10 + POSITIONS + k, HEAD_DIM) for k in (0, offset))
-    torch.testing.assert_close(before @ pe.shift_matrix(offset, HEAD_DIM).T, after, rtol=0, atol=1e-5)
+    before, after = (sinusoidal_encoding(10 + POSITIONS + k, HEAD_DIM) for k in (0, offset))
+    torch.testing.assert_close(before @ shift_matrix(offset, HEAD_DIM).T, after, rtol=0, atol=1e-5)
 
 
 def test_frequencies_fall_from_1_by_a_constant_ratio() -> None:
-    assert pe.inverse_frequencies(8).tolist() == pytest.approx([1, 0.1, 0.01, 0.001])
+    assert inverse_frequencies(8).tolist() == pytest.approx([1, 0.1, 0.01, 0.001])
     with pytest.raises(ValueError, match="dim=7 is odd"):
-        pe.inverse_frequencies(7)
+        inverse_frequencies(7)
 
 
 def test_a_learned_row_is_added_at_its_own_position() -> None:
-    learned = pe.LearnedEncoding(max_len=4, dim=3)
+    learned = LearnedEncoding(max_len=4, dim=3)
     x = torch.zeros(2, 2, 3)
     shifted = learned.embed(x, torch.tensor([2, 3]))
     assert torch.equal(shifted[1], learned.embed(torch.zeros(1, 4, 3), torch.arange(4))[0, 2:])
@@ -54,10 +70,10 @@ def test_a_learned_row_is_added_at_its_own_position() -> None:
 
 def test_a_learned_table_ends() -> None:
     with pytest.raises(ValueError, match=r"position 4 has no row in a learned table of max_len=4"):
-        pe.LearnedEncoding(max_len=4, dim=3).embed(torch.zeros(1, 2, 3), torch.tensor([3, 4]))
+        LearnedEncoding(max_len=4, dim=3).embed(torch.zeros(1, 2, 3), torch.tensor([3, 4]))
 
 
-@pytest.mark.parametrize("rotate", [pe.rotate_adjacent, pe.rotate_complex, pe.rotate_half_split])
+@pytest.mark.parametrize("rotate", [rotate_adjacent, rotate_complex, rotate_half_split])
 def test_the_factor_multiplies_what_is_rotated_and_the_dtype_stays(rotate: Callable[..., Tensor]) -> None:
     x = random(2, 16, 3, HEAD_DIM)
     torch.testing.assert_close(rotate(x, angles(POSITIONS), 1.5), 1.5 * rotate(x, angles(POSITIONS)))
@@ -66,31 +82,31 @@ def test_the_factor_multiplies_what_is_rotated_and_the_dtype_stays(rotate: Calla
 
 def test_adjacent_complex_and_matrix_are_one_rotation() -> None:
     x = random(2, 16, 3, HEAD_DIM)
-    adjacent = pe.rotate_adjacent(x, angles(POSITIONS))
-    torch.testing.assert_close(pe.rotate_complex(x, angles(POSITIONS)), adjacent)
-    matrices = torch.stack([pe.rotation_matrix(angle) for angle in angles(POSITIONS)])
+    adjacent = rotate_adjacent(x, angles(POSITIONS))
+    torch.testing.assert_close(rotate_complex(x, angles(POSITIONS)), adjacent)
+    matrices = torch.stack([rotation_matrix(angle) for angle in angles(POSITIONS)])
     torch.testing.assert_close(torch.einsum("sij,bshj->bshi", matrices, x), adjacent)
 
 
 def test_half_split_rotation_is_adjacent_rotation_of_permuted_features() -> None:
-    x, order = random(2, 16, 3, HEAD_DIM), pe.half_split_order(HEAD_DIM)
-    adjacent = pe.rotate_adjacent(x, angles(POSITIONS))
-    torch.testing.assert_close(pe.rotate_half_split(x[..., order], angles(POSITIONS)), adjacent[..., order])
+    x, order = random(2, 16, 3, HEAD_DIM), half_split_order(HEAD_DIM)
+    adjacent = rotate_adjacent(x, angles(POSITIONS))
+    torch.testing.assert_close(rotate_half_split(x[..., order], angles(POSITIONS)), adjacent[..., order])
 
 
 def test_rows_that_make_no_heads_are_an_error() -> None:
     with pytest.raises(ValueError, match=r"24 rows do not divide into num_heads=5"):
-        pe.to_half_split(random(24), 5)
+        to_half_split(random(24), 5)
 
 
 def test_the_bias_is_slope_times_distance_and_sees_no_shift() -> None:
     slopes = torch.tensor([0.5, 0.25])
     positions = torch.arange(3)
-    bias = pe.alibi_bias(slopes, positions, positions)
+    bias = alibi_bias(slopes, positions, positions)
     assert bias[0].tril().tolist() == [[0, 0, 0], [-0.5, 0, 0], [-1, -0.5, 0]]
     assert torch.equal(bias[1], bias[0] / 2)
-    assert torch.equal(pe.alibi_bias(slopes, positions + 100, positions + 100), bias)
-    assert torch.equal(pe.ALiBi(2).bias(positions, positions), pe.alibi_bias(pe.alibi_slopes(2), positions, positions))
+    assert torch.equal(alibi_bias(slopes, positions + 100, positions + 100), bias)
+    assert torch.equal(ALiBi(2).bias(positions, positions), alibi_bias(alibi_slopes(2), positions, positions))
 
 
 DIM, TRAINED = 64, 2048
@@ -99,23 +115,23 @@ DIM, TRAINED = 64, 2048
 @pytest.mark.parametrize(("factor", "expected"), [(0.5, 1), (1, 1), (16, 1.2773), (32, 1.3466)])
 def test_the_temperature_of_yarn(factor: float, expected: float) -> None:
     """``0.1 * ln(16) + 1 = 1.2773``."""
-    assert pe.yarn_attention_factor(factor) == pytest.approx(expected, abs=5e-5)
-    scaled = pe.yarn_scaling(DIM, factor=max(factor, 1), original_length=TRAINED, ramp="turns")
-    assert scaled.attention_factor == pe.yarn_attention_factor(factor)
+    assert yarn_attention_factor(factor) == pytest.approx(expected, abs=5e-5)
+    scaled = yarn_scaling(DIM, factor=max(factor, 1), original_length=TRAINED, ramp="turns")
+    assert scaled.attention_factor == yarn_attention_factor(factor)
 
 
 def test_the_ramp_of_the_paper_is_linear_in_turns() -> None:
     """Half way between 1 and 32 turns stands 16.5."""
-    turns = TRAINED * pe.inverse_frequencies(DIM) / (2 * math.pi)
-    gamma = pe.yarn_ramp_over_turns(DIM, original_length=TRAINED)
+    turns = TRAINED * inverse_frequencies(DIM) / (2 * math.pi)
+    gamma = yarn_ramp_over_turns(DIM, original_length=TRAINED)
     torch.testing.assert_close(gamma, ((turns - 1) / 31).clamp(0, 1))
-    assert float(pe.yarn_ramp_over_turns(2, original_length=round(33 * math.pi))) == pytest.approx(0.5, abs=0.005)
+    assert float(yarn_ramp_over_turns(2, original_length=round(33 * math.pi))) == pytest.approx(0.5, abs=0.005)
 
 
 def test_a_ramp_whose_ends_meet_is_a_step() -> None:
     """Both at pair 8.5."""
     often = TRAINED / (2 * math.pi) * 10000 ** (-8.5 * 2 / DIM)
-    gamma = pe.yarn_ramp_over_pairs(DIM, original_length=TRAINED, alpha=often, beta=often, rounded=False)
+    gamma = yarn_ramp_over_pairs(DIM, original_length=TRAINED, alpha=often, beta=often, rounded=False)
     assert gamma.tolist() == [1.0] * 9 + [0.0] * (DIM // 2 - 9)
 
 
@@ -124,7 +140,7 @@ ROTARY, LATENT = 8, 10
 
 def test_the_latent_cache_is_small_and_enough() -> None:
     """What is computed, with or without it, is held against DeepSeek's in test_agreement."""
-    attention, x = pe.LatentAttention(32, 4, 6, ROTARY, LATENT, pe.no_scaling(ROTARY)), random(2, 12, 32)
+    attention, x = LatentAttention(32, 4, 6, ROTARY, LATENT, no_scaling(ROTARY)), random(2, 12, 32)
     cached = attention.compress(x, torch.arange(12))
     assert cached.shape == (2, 12, LATENT + ROTARY)
     steps = [attention(x[:, p : p + 1], cached[:, : p + 1]) for p in range(12)]
@@ -134,15 +150,15 @@ def test_the_latent_cache_is_small_and_enough() -> None:
 # ── The layer into which every encoding plugs ─────────────────────────────────────────────────────────────────────────
 
 HIDDEN, HEADS = 32, 4
-dynamic = pe.Rotary(lambda length: pe.dynamic_scaling(HEAD_DIM, length=length, original_length=4))
-ENCODINGS: dict[str, pe.PositionEncoding] = {
-    "nope": pe.NoPE(),
-    "alibi": pe.ALiBi(HEADS),
-    "rotary": pe.Rotary(pe.no_scaling(HEAD_DIM)),
-    "rotary_adjacent": pe.Rotary(pe.no_scaling(HEAD_DIM), pe.rotate_adjacent),
+dynamic = Rotary(lambda length: dynamic_scaling(HEAD_DIM, length=length, original_length=4))
+ENCODINGS: dict[str, PositionEncoding] = {
+    "nope": NoPE(),
+    "alibi": ALiBi(HEADS),
+    "rotary": Rotary(no_scaling(HEAD_DIM)),
+    "rotary_adjacent": Rotary(no_scaling(HEAD_DIM), rotate_adjacent),
     "rotary_dynamic": dynamic,
-    "sinusoidal": pe.Additive(pe.sinusoidal_encoding),
-    "learned": pe.LearnedEncoding(64, HIDDEN, init_std=1.0),
+    "sinusoidal": Additive(sinusoidal_encoding),
+    "learned": LearnedEncoding(64, HIDDEN, init_std=1.0),
 }
 encodings = pytest.mark.parametrize("name", ENCODINGS)
 kv_heads = pytest.mark.parametrize("num_kv_heads", [4, 2, 1])
@@ -158,8 +174,8 @@ def embedded(name: str, x: Tensor, first: int = 0) -> Tensor:
     return ENCODINGS[name].embed(x, torch.arange(first, first + x.shape[1]))
 
 
-def step_by_step(attention: pe.CausalSelfAttention, x: Tensor) -> Tensor:
-    cache = pe.KeyValueCache()
+def step_by_step(attention: CausalSelfAttention, x: Tensor) -> Tensor:
+    cache = KeyValueCache()
     return torch.cat([attention(token, cache) for token in x.split(1, dim=1)], dim=1)
 
 
@@ -168,8 +184,8 @@ def step_by_step(attention: pe.CausalSelfAttention, x: Tensor) -> Tensor:
 @kv_heads
 def test_a_cache_gives_what_the_whole_sequence_gives(name: str, num_kv_heads: int) -> None:
     """In two halves. Where angles depend on the length, that holds of the last half, since all of it has one length."""
-    attention = pe.CausalSelfAttention(HIDDEN, HEADS, ENCODINGS[name], num_kv_heads)
-    x, cache = torch.randn(2, 12, HIDDEN), pe.KeyValueCache()
+    attention = CausalSelfAttention(HIDDEN, HEADS, ENCODINGS[name], num_kv_heads)
+    x, cache = torch.randn(2, 12, HIDDEN), KeyValueCache()
     whole = attention(embedded(name, x))
     attention(embedded(name, x[:, :6]), cache)
     second = attention(embedded(name, x[:, 6:], first=6), cache)
@@ -179,7 +195,7 @@ def test_a_cache_gives_what_the_whole_sequence_gives(name: str, num_kv_heads: in
 
 def test_keys_that_were_rotated_before_the_base_grew_are_stale() -> None:
     """The last token is right only with a cache of unrotated keys; transformers#25104 tells of the bug."""
-    attention = pe.CausalSelfAttention(HIDDEN, HEADS, dynamic)
+    attention = CausalSelfAttention(HIDDEN, HEADS, dynamic)
     x = torch.randn(2, 12, HIDDEN)
     whole = attention(x)
     torch.testing.assert_close(step_by_step(attention, x)[:, -1], whole[:, -1])
@@ -190,7 +206,7 @@ def test_keys_that_were_rotated_before_the_base_grew_are_stale() -> None:
 @pytest.mark.parametrize("name", [name for name in ENCODINGS if name != "nope"])
 def test_every_encoding_but_nope_tells_the_order_of_earlier_tokens(name: str) -> None:
     """One layer without positions sees a bag of those before; with any other encoding it does not."""
-    attention = pe.CausalSelfAttention(HIDDEN, HEADS, ENCODINGS[name])
+    attention = CausalSelfAttention(HIDDEN, HEADS, ENCODINGS[name])
     x = torch.randn(2, 12, HIDDEN)
     shuffled = torch.cat((x[:, :11].flip(1), x[:, 11:]), dim=1)
     last, after = (attention(embedded(name, order))[:, -1] for order in (x, shuffled))
@@ -201,18 +217,18 @@ def test_every_encoding_but_nope_tells_the_order_of_earlier_tokens(name: str) ->
 def test_sizes_that_do_not_divide_are_an_error(sizes: tuple[int, int, int | None]) -> None:
     hidden, heads, kv = sizes
     with pytest.raises(ValueError, match=f"hidden_size={hidden}, num_heads={heads}"):
-        pe.CausalSelfAttention(hidden, heads, pe.NoPE(), kv)
+        CausalSelfAttention(hidden, heads, NoPE(), kv)
 
 
 def test_the_attention_factor_reaches_what_is_rotated() -> None:
-    theta, _ = pe.no_scaling(HEAD_DIM)
+    theta, _ = no_scaling(HEAD_DIM)
     x, positions = torch.randn(1, 5, 2, HEAD_DIM), torch.arange(5)
-    plain, sharper = (pe.Rotary(pe.Scaled(theta, factor)).rotate(x, positions, 5) for factor in (1.0, 1.5))
+    plain, sharper = (Rotary(Scaled(theta, factor)).rotate(x, positions, 5) for factor in (1.0, 1.5))
     torch.testing.assert_close(sharper, 1.5 * plain)
 
 
 def test_frequencies_are_not_rounded_with_the_module() -> None:
     """Buffers would be: at position 4095 no angle would be right."""
-    rotate: Callable[..., Tensor] = pe.Rotary(pe.no_scaling(HEAD_DIM)).to(torch.bfloat16).rotate
+    rotate: Callable[..., Tensor] = Rotary(no_scaling(HEAD_DIM)).to(torch.bfloat16).rotate
     x, far = torch.randn(1, 1, 1, HEAD_DIM), torch.tensor([4095])
-    assert torch.equal(rotate(x, far, 4096), pe.Rotary(pe.no_scaling(HEAD_DIM)).rotate(x, far, 4096))
+    assert torch.equal(rotate(x, far, 4096), Rotary(no_scaling(HEAD_DIM)).rotate(x, far, 4096))

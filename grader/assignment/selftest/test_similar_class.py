@@ -15,7 +15,6 @@ import pytest
 from grader.assignment import ASSIGNMENT
 from grader.assignment.corpus import as_handed_in
 from grader.assignment.corpus.as_handed_in import MIX, a_class
-from grader.assignment.corpus.students import STUDENTS
 from grader.assignment.corpus.variants import all_variants, bases, from_slips
 from grader.core.intake.discover import discover
 from grader.core.judge.judge import Judge
@@ -24,7 +23,7 @@ from grader.extras.similarity.pairs import compared
 from grader.extras.similarity.work import SHORT, read_known
 from grader.selftest import LONG
 from grader.selftest.classroom import DISGUISES, Files, copied, read
-from grader.specimens.students import write_class
+from grader.specimens.students import students, write_class
 
 # What variants share because they derive from it, as a class shares what was said in a lecture.
 LECTURE: Final = Path(bases.__file__)
@@ -113,7 +112,7 @@ EXPECTED: dict[str, tuple[float | None, float | None, set[str]]] = {
     "chen": (100, 0, set()),
     "dana": (92, 50, {"norm_over_whole_hidden"}),
     "emeka": (95, 50, {"norm_eps_outside"}),
-    "farid": (95, 50, {"norm_squares_before_upcast"}),
+    "farid": (95, 50, {"norm_step_in_16_bits"}),
     "grace": (88, 50, {"shard_clamped_ids", "shard_seed_without_rank"}),
     "hiro": (100, 45, {"rotary_adjacent_pairs"}),
     "ines": (100, 34, {"rope_scaled_positions", "rope_odd_ratio"}),
@@ -134,7 +133,7 @@ def sample(grader: Judge, tmp_path_factory: pytest.TempPathFactory) -> Sample:
     folder = tmp_path_factory.mktemp("class")
     write_class(ASSIGNMENT, folder)
     candidates = {candidate.id: candidate for candidate in discover([folder])}
-    assert candidates.keys() == {student.id for student in STUDENTS} == {*EXPECTED, "lena"}
+    assert candidates.keys() == {student.id for student in students(ASSIGNMENT)} == {*EXPECTED, "lena"}
     return cache(lambda identifier: grader.grade(candidates[identifier].read()))
 
 

@@ -62,7 +62,7 @@ def test_a_style_meets_the_contract_and_keeps_all_points(comparison: Comparison,
 
 def test_all_combinations_differ_and_have_every_option() -> None:
     assert len({tuple(sorted(one.files.items())) for one in STYLES}) == COMBINATIONS
-    axes = {f"{piece} {axis}": options for piece, part in PIECES.items() for axis, options in part.AXES.items()}
+    axes = {f"{piece} {axis}": options for piece, part in PIECES.items() for axis, options in part.axes.items()}
     known = {f"{axis}: {name}" for axis, options in {**axes, "files style": files.STYLES}.items() for name in options}
     assert {option for one in STYLES for option in one.options} == known
 

@@ -275,7 +275,7 @@ TOLD = {
     "wrong.vocab.ranks_of_ids_for_ids": "as unique() numbers them, from row 0 on",
     "wrong.shard_rows.remainder_by_one_more": "an id of its own gives row id % 9 of the shard",
     "wrong.shard_rows.mask_of_the_first_row": "each rank gives zeros or not as for the id at [0, j]",
-    "wrong.shard_rows.rows_halved_where_all_are_owned": "its own ids give the right rows",
+    "wrong.shard_rows.rows_halved_where_all_are_owned": "ids of other ranks beside them, they give the right rows",
     "wrong.shard_rows.shard_size_from_the_rank": "its shape is [24, 5]",
     "wrong.shard_rows.foreign_ids_give_the_mean": "init_mean=3",
     "wrong.rope_growth.counted_from_the_extended_length": "s = 24, 25, 30, 36, 49, 72 are 6, 6, 6, 6, 12, 12 in this",

@@ -16,6 +16,7 @@ from grader.shared import second_device
 
 MAX_MESSAGE = 300
 MAX_TOLD = 4 * MAX_MESSAGE  # what a worker tells by itself has few statements
+ON_A_LINE = "\n  {told}"  # below an exception
 MAX_TYPES = 8  # an exception's class and its bases
 
 
@@ -58,9 +59,15 @@ class StudentFault(Exception):
         told, first = copy(self), self._message
 
         def message() -> Message:
-            return Message().then(*filter(None, (one() if callable(one) else one for one in (first, *more))))
+            begun, *others = (one() if callable(one) else one for one in (first, *more))
+            return Message().then(*filter(None, (begun, *map(self._added, filter(None, others)))))
 
         told._message = message
+        return told
+
+    @staticmethod
+    def _added(told: Message) -> Message:
+        """What is told beside the fault itself, as it is put after it."""
         return told
 
 
@@ -95,6 +102,11 @@ class Crashed(StudentFault):
         self.types = types
         self.raw_message = raw_message
         self.lacking = lacking
+
+    @staticmethod
+    def _added(told: Message) -> Message:
+        """On a line of its own: what was raised is somebody else's text, which another statement would go on with."""
+        return told if told.startswith("\n") else say(ON_A_LINE, told=told)
 
 
 class TimedOut(StudentFault):

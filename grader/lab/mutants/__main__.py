@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import jinja2
 import torch
 
 from grader.assignment import ASSIGNMENT
@@ -30,13 +31,6 @@ from .mutants import Mutant, mutants, sources
 TABLE = ASSIGNMENT.folder / "mutants.toml"
 PAGE = ASSIGNMENT.root / "grader" / "docs" / "mutants.md"
 WRONG = 50  # edits of each original
-HEADER = """# Mutants of right submissions
-
-Written by `make mutants`: small edits of the reference and of right submissions in different styles, judged by the
-hidden tests. An edit is wrong if one of some 3,000 answers differs from the original's by more than rounding, and
-quietly wrong if that answer is a value, not an exception. A wrong edit is caught if it costs a point; an equivalent
-edit must cost none. Any other outcome must be explained in `grader/assignment/mutants.toml`, or the command fails.
-"""
 
 
 def read_table(path: Path = TABLE) -> dict[str, list[str]]:
@@ -134,28 +128,19 @@ def _fate(verdict: Verdict) -> str:
 
 def page(verdicts: Sequence[Verdict], table: Mapping[str, Sequence[str]]) -> str:
     """The page: counts for each original, then every wrong verdict as a diff below its explanation."""
-    lines = [HEADER, "| original | wrong edits | quietly wrong | caught | not caught | equivalent | charged |"]
-    lines.append("|---|--:|--:|--:|--:|--:|--:|")
+    template = Path(__file__).with_name("mutants.md.j2").read_text(encoding="utf-8")
+    rows = []
     for source in [*dict.fromkeys(verdict.mutant.source for verdict in verdicts), "all"]:
         chosen = [verdict for verdict in verdicts if source in ("all", verdict.mutant.source)]
         wrong = [verdict for verdict in chosen if verdict.differing]
         quiet = sum("value" in verdict.differing.values() for verdict in wrong)
         caught = sum(bool(verdict.charged) for verdict in wrong)
         charged = sum(bool(verdict.charged) for verdict in chosen) - caught
-        counts = (len(wrong), quiet, caught, len(wrong) - caught, len(chosen) - len(wrong), charged)
-        lines.append(f"| {source} | {' | '.join(map(str, counts))} |")
+        rows.append((source, len(wrong), quiet, caught, len(wrong) - caught, len(chosen) - len(wrong), charged))
     by_name = {verdict.mutant.name: verdict.mutant for verdict in verdicts if not verdict.is_right}
-    for why, names in table.items():
-        if shown := [by_name[name] for name in names if name in by_name]:
-            lines += ["", f"{why} ({len(shown)})", "", "```diff"]
-            for mutant in shown:
-                lines += [
-                    f"  {mutant.source}, {mutant.path}, {mutant.where}",
-                    f"- {mutant.before}",
-                    f"+ {mutant.after}",
-                ]
-            lines.append("```")
-    return "\n".join([*lines, ""])
+    explained = {why: [by_name[name] for name in names if name in by_name] for why, names in table.items()}
+    page = jinja2.Template(template, trim_blocks=True, keep_trailing_newline=True)
+    return str(page.render(rows=rows, explained=explained))
 
 
 def main() -> int:

@@ -16,7 +16,7 @@ from grader.lab.site.notebooks import sources
 from grader.selftest import LONG
 from grader.selftest.browser import Tab
 from grader.selftest.small_notebook import NAME
-from ref.position import inverse_frequencies
+from ref.position.angles import inverse_frequencies
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 

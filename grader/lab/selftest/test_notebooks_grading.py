@@ -15,8 +15,7 @@ import pytest
 
 from grader.core.results.outcome import Outcome
 from grader.lab.site.notebooks import course, release, sources
-from grader.lab.site.notebooks.grade import grade
-from grader.lab.site.notebooks.outcomes import Check
+from grader.lab.site.notebooks.grade import Check, grade
 from grader.selftest.small_notebook import (
     HARD_CODED,
     NAME,

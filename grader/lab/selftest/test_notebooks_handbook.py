@@ -16,7 +16,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 from grader.lab.site import markdown
 from grader.lab.site.formulas import UnknownMathematics, mathml
-from grader.lab.site.notebooks import handbook, pictures, references, shown, sources, times
+from grader.lab.site.notebooks import handbook, pictures, shown, sources, times
 from grader.selftest.small_notebook import NAME, executed, reference, small_walkthrough
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -293,8 +293,8 @@ def test_whole_sentences_in_parentheses_are_remarks(prose: str, remarks: list[st
 def test_each_link_to_a_paper_shows_the_work_and_the_page_lists_it_once() -> None:
     link = '<a href="https://arxiv.org/abs/2104.09864v5">Su et al.</a>'
     other = '<a href="https://example.org/a">elsewhere</a>'
-    content, cited = references.shown(f"{link} {other} {link.replace('v5', '')}")
-    work = references.works()["2104.09864"]
+    content, cited = shown.with_cards(f"{link} {other} {link.replace('v5', '')}")
+    work = shown.works()["2104.09864"]
     assert content.count(f'{link}<span class="card" aria-hidden="true">{work}</span>') == 1
     assert content.count('class="card"') == 2
     assert other in content
@@ -303,9 +303,9 @@ def test_each_link_to_a_paper_shows_the_work_and_the_page_lists_it_once() -> Non
 
 def test_every_paper_that_the_notebooks_link_is_among_the_works_and_every_work_is_linked() -> None:
     prose = "".join(script.read_text(encoding="utf-8") for script in sources.pages())
-    links = {references.key(address) for address in re.findall(r"\]\((https?://[^)\s]+)\)", prose)}
-    papers = {references.key(found) for found in re.findall(r"https://(?:arxiv|openreview|aclanthology)[^)\s]+", prose)}
-    assert papers <= {*references.works()} <= links
+    links = {shown.work_key(address) for address in re.findall(r"\]\((https?://[^)\s]+)\)", prose)}
+    papers = {shown.work_key(found) for found in re.findall(r"https://(?:arxiv|openreview|aclanthology)[^)\s]+", prose)}
+    assert papers <= {*shown.works()} <= links
 
 
 def test_the_time_of_a_notebook_follows_from_what_stands_in_it() -> None:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TypeVar
 
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
 from grader.core.assignment import Assignment
+from grader.specimens.variants import Variant
 
 from . import attacks, variants
 from .attacks import Attempt
@@ -78,17 +82,30 @@ def _seeds(results: Iterable[Verdict | Comparison]) -> str:
 def page(assignment: Assignment, results: Sequence[Result]) -> str:
     """The whole page as Markdown; the same machine and the same work give the same bytes."""
     verdicts, attempts = _of(Verdict, results), _of(Attempt, results)
-    wrong = [verdict for verdict in verdicts if _is_wrong(verdict)]
-    right = [verdict for verdict in verdicts if verdict.valid]
-    blocks = [
-        ["# Kill table", "", "Written by `grader verify`; explained in `judging.md` and `threat-model.md`.", ""],
-        [f"- {line}" for line in summary(results)],
-        ["", "## By property", "", *_by_property(assignment, wrong)],
-        ["", "## Wrong variants", "", *_wrong(assignment, _by_name(wrong))],
-        ["", "## Correct variants", "", *_right(_by_name(right))],
-        ["", "## Attacks", "", *_attacks(assignment, attempts)],
-    ]
-    return "\n".join(line for block in blocks for line in block) + "\n"
+    wrong, known = [verdict for verdict in verdicts if _is_wrong(verdict)], variants.known(assignment)
+    isolations = [*dict.fromkeys(attempt.isolation for attempt in attempts)]
+    ended = {(attempt.name, attempt.isolation): attempt for attempt in attempts}
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        trim_blocks=True,
+        keep_trailing_newline=True,
+        undefined=StrictUndefined,
+        finalize=lambda cell: str(cell).replace("|", "\\|").replace("\n", " "),
+    )
+    environment.filters |= {"smallest_excess": smallest_excess, "largest_share": largest_share, "size": _size}
+    environment.filters["remarks"] = _remarks
+    return environment.get_template("kill-table.md.j2").render(
+        summary=summary(results),
+        properties=[_of_property(name, wrong, known) for name in assignment.rubric.properties],
+        wrong=[(known[name], *_lost(found), found) for name, found in _by_name(wrong).items()],
+        right=_by_name(verdict for verdict in verdicts if verdict.valid).items(),
+        isolations=isolations,
+        attacks=[
+            (attack, [ended.get((name, isolation)) for isolation in isolations])
+            for name, attack in attacks.known(assignment).items()
+            if any((name, isolation) in ended for isolation in isolations)
+        ],
+    )
 
 
 def _is_wrong(verdict: Verdict) -> bool:
@@ -106,62 +123,20 @@ def _by_name(verdicts: Iterable[Verdict]) -> Mapping[str, list[Verdict]]:
     return grouped
 
 
-def _by_property(assignment: Assignment, wrong: Sequence[Verdict]) -> list[str]:
-    """For each property, how many variants should break it, and the smallest margin by which one is caught."""
-    breaks = {name: variant.breaks for name, variant in variants.known(assignment).items()}
-    lines = [
-        "| property | variants that break it | lose it | closest to passing, times its limit |",
-        "|---|---|---|---|",
-    ]
-    for identifier in assignment.rubric.properties:
-        breaking = [verdict for verdict in wrong if identifier in breaks[verdict.name]]
-        caught = {verdict.name for verdict in wrong if identifier in verdict.lost}
-        closest = smallest_excess(v for v in breaking if breaks[v.name] == {identifier})
-        lines.append(_row(identifier, len({v.name for v in breaking}), len(caught), _size(closest)))
-    return lines
+def _of_property(
+    name: str, wrong: Sequence[Verdict], known: Mapping[str, Variant]
+) -> tuple[str, int, int, Verdict | None]:
+    """How many variants should break it, how many do, and the one that came closest to passing."""
+    breaking = [verdict for verdict in wrong if name in known[verdict.name].breaks]
+    caught = {verdict.name for verdict in wrong if name in verdict.lost}
+    closest = smallest_excess(one for one in breaking if known[one.name].breaks == {name})
+    return name, len({one.name for one in breaking}), len(caught), closest
 
 
-def _wrong(assignment: Assignment, by_name: Mapping[str, list[Verdict]]) -> list[str]:
-    """A line for each wrong variant: its cause, its charge, the smallest margin over all seeds, and every problem.
-
-    The hint is the one that the variant has to get; ``grader.lab.charges`` counts any other.
-    """
-    lines = ["| variant | cause | loses | hint | fails with | times its limit |", "|---|---|---|---|---|---|"]
-    for name, verdicts in by_name.items():
-        variant = variants.known(assignment)[name]
-        lost = ", ".join(sorted(frozenset().union(*(verdict.lost for verdict in verdicts))))
-        dtypes = [dtype for dtype in ALL_DTYPES if any(dtype in verdict.dtypes for verdict in verdicts)]
-        cells = (variant.description, lost + _remarks(verdicts), variant.hint or "", ", ".join(dtypes))
-        lines.append(_row(name, *cells, _size(smallest_excess(verdicts))))
-    return lines
-
-
-def _right(by_name: Mapping[str, list[Verdict]]) -> list[str]:
-    """A line for each right submission: the largest share of a limit over all seeds, and every problem."""
-    lines = ["| work | times its limit |", "|---|---|"]
-    for name, verdicts in by_name.items():
-        lines.append(_row(name + _remarks(verdicts), _size(largest_share(verdicts))))
-    return lines
-
-
-def _attacks(assignment: Assignment, attempts: Sequence[Attempt]) -> list[str]:
-    """A line for each attack, with a column for each isolation that it was tried under."""
-    isolations = list(dict.fromkeys(attempt.isolation for attempt in attempts))
-    ended = {(attempt.name, attempt.isolation): attempt for attempt in attempts}
-    lines = [_row("attack", "tries", "honest part", *isolations), "|---" * (3 + len(isolations)) + "|"]
-    for attack in attacks.known(assignment).values():
-        if not any((attack.name, isolation) in ended for isolation in isolations):
-            continue
-        worth = "unreadable" if attack.score is None else f"{attack.score:g} + {attack.bonus:g}"
-        ends = [_end(ended.get((attack.name, isolation)), attack.needs) for isolation in isolations]
-        lines.append(_row(attack.name, attack.description, worth, *ends))
-    return lines
-
-
-def _end(attempt: Attempt | None, needs: str) -> str:
-    if attempt is None:
-        return ""
-    return (f"**{attempt.problem}**" if attempt.problem else "fails") if attempt.covered else f"not covered: {needs}"
+def _lost(verdicts: Sequence[Verdict]) -> tuple[list[str], list[str]]:
+    """The properties that a variant lost over all seeds, and the dtypes with which it failed."""
+    dtypes = [dtype for dtype in ALL_DTYPES if any(dtype in verdict.dtypes for verdict in verdicts)]
+    return sorted(frozenset().union(*(verdict.lost for verdict in verdicts))), dtypes
 
 
 def _remarks(verdicts: Sequence[Verdict]) -> str:
@@ -170,8 +145,3 @@ def _remarks(verdicts: Sequence[Verdict]) -> str:
 
 def _size(verdict: Verdict | None) -> str:
     return "" if verdict is None else "not finite" if math.isinf(_margin(verdict)) else f"{_margin(verdict):.3g}"
-
-
-def _row(*cells: object) -> str:
-    texts = (str(cell).replace("|", "\\|").replace("\n", " ") for cell in cells)
-    return f"| {' | '.join(texts)} |"

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
+
+from .axes import table
 
 Files = dict[str, str]
 Laid = dict[str, str | bytes]
 
+TEXTS: Final = table("files")
 NORM, VOCAB, ROPE = (f"src/modeling/{name}.py" for name in ("norm", "vocab_emb", "pos_emb"))
 ROTATION, PACKAGE, ROOT = "src/functional.py", "src/modeling/__init__.py", "src/__init__.py"
 NAMES: Final = {
@@ -36,50 +39,9 @@ def moved(files: Files, path: str, to: str, reference: str) -> Files:
     return {**files, to: text, path: reference}
 
 
-# ── Text before and behind the code of every file ───────────────────────────────────────────────────────────────────
-
-AROUND: Final = {
-    "plain": ("", ""),
-    "coding line": ("#!/usr/bin/env python\n# -*- coding: utf-8 -*-\n# vim: set ts=4 :\n", ""),
-    "other scripts": ("# 先归一化，再嵌入。Naïve, à revoir ✓ 🚀\nπ = 3.14159\nбаза: int = 10_000\n", ""),  # noqa: RUF001
-    "main block": (
-        "",
-        '\n\nif __name__ == "__main__":\n    import sys\n\n    print(torch.__version__)\n    sys.exit(0)\n',
-    ),
-    "leftover tests": (
-        "",
-        "\n\ndef test_it():\n    assert torch.ones(2).sum() == 2\n\n\ntests = [test_it]\ntest_it()\n",
-    ),
-    "unused imports": (
-        "import copy, doctest, json, logging, os, pdb, pprint, sys, time, unittest\n"
-        "from typing import *\nfrom math import *\nfrom collections import OrderedDict as Dict\n",
-        "",
-    ),
-    "noise": (
-        "import logging\nimport sys\nimport warnings\n\nlogging.getLogger(__name__).warning('loaded %s', __file__)\n"
-        "print('hello', __name__, file=sys.stderr)\nprint('psst', flush=True)\nwarnings.warn('work in progress')\n",
-        "",
-    ),
-    "future annotations": (
-        '"""My solution."""\n\nfrom __future__ import annotations\n\nfrom typing import TYPE_CHECKING\n\n'
-        "if TYPE_CHECKING:\n    from collections.abc import Sequence\n\n\n",
-        "\n\ndef mean(numbers: Sequence[float]) -> float:\n    return sum(numbers) / len(numbers)\n",
-    ),
-    "seeds and constants": (
-        "import random\n\nimport torch\n\nSEED, EPS = 42, 1e-5\nrandom.seed(SEED)\ntorch.manual_seed(SEED)\n"
-        "DEVICE = torch.device('cuda' if torch.cuda.is_available() else 'cpu')\nDTYPES = {torch.half, torch.bfloat16}\n",
-        "",
-    ),
-    "fallbacks": (
-        "try:\n    import package_of_nowhere\nexcept ImportError:\n    package_of_nowhere = None\n\n"
-        "try:\n    from .helpers import *\nexcept ImportError:\n    pass\n",
-        "\n\nif package_of_nowhere is not None:\n    raise RuntimeError('unexpected')\n",
-    ),
-}
-
-
-def _around(text: str, after: str, files: Files) -> Laid:
-    return each(files, lambda code: f"{text}{code}{after}")
+def around(texts: Mapping[str, str], files: Files) -> Laid:
+    """Text before and behind the code of every file."""
+    return each(files, lambda code: f"{texts.get('before', '')}{code}{texts.get('after', '')}")
 
 
 # ── Bytes, and how lines are written ────────────────────────────────────────────────────────────────────────────────
@@ -180,66 +142,19 @@ def late_helpers(files: Files) -> Laid:
     return {**moved(files, ROTATION, "src/kernels/rotary.py", late)}
 
 
-KIT: Final = '''
-import contextvars, dataclasses, enum, inspect, typing
-
-DEPTH: contextvars.ContextVar[int] = contextvars.ContextVar("depth", default=0)
-
-
-class Mode(enum.Enum):
-    PLAIN = enum.auto()
-
-
-class Layer(typing.Protocol):
-    def forward(self, input): ...
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Config:
-    arguments: dict = dataclasses.field(default_factory=dict)
-    mode: Mode = Mode.PLAIN
-
-
-def configured(cls: type[Layer]) -> type[Layer]:
-    """Keep the arguments of the constructor."""
-    build, names = cls.__init__, [*inspect.signature(cls.__init__).parameters][1:]
-
-    def __init__(self, *args, **kwargs):
-        token = DEPTH.set(DEPTH.get() + 1)
-        object.__setattr__(self, "config", Config(arguments={**dict(zip(names, args)), **kwargs}))
-        build(self, *args, **kwargs)
-        DEPTH.reset(token)
-
-    cls.__init__ = __init__
-    return cls
-'''
-
-
 def decorated_classes(files: Files) -> Laid:
     decorator = "from src.utils import configured\n\n"
     classes = re.compile("^(?=class (?:Group|Vocab|Parallel|NTK))", re.M)
-    utils = {"src/utils/__init__.py": "from .kit import configured as configured\n", "src/utils/kit.py": KIT}
+    utils = {"src/utils/__init__.py": "from .kit import configured as configured\n", "src/utils/kit.py": TEXTS["kit"]}
     return {**each(files, lambda text: decorator + classes.sub("@configured\n", text)), **utils}
 
 
-FUNCTIONS: Final = (
-    *(
-        windows,
-        byte_order_mark,
-        gbk,
-        tabs,
-        no_comments,
-        untidy,
-        prints,
-        exported,
-        empty_packages,
-        no_packages,
-        one_file,
-    ),
-    *(two_in_one, private_modules, packages_of_layers, subclassed, renamed, helpers_elsewhere, late_helpers),
-    decorated_classes,
-)
+FUNCTIONS: Final[list[Callable[[Files], Laid]]] = [
+    *(windows, byte_order_mark, gbk, tabs, no_comments, untidy, prints),
+    *(exported, empty_packages, no_packages, one_file, two_in_one, private_modules, packages_of_layers, subclassed),
+    *(renamed, helpers_elsewhere, late_helpers, decorated_classes),
+]
 STYLES: Final[dict[str, Callable[[Files], Laid]]] = {
-    **{name: partial(_around, *texts) for name, texts in AROUND.items()},
+    **{name: partial(around, texts) for name, texts in TEXTS["around"].items()},
     **{function.__name__.replace("_", " "): function for function in FUNCTIONS},
 }

@@ -14,7 +14,7 @@ from grader.core.results.outcome import Outcome
 from grader.core.results.report import Practice
 from grader.extras.notebook_points.extension import read_practice
 from grader.lab.site.notebooks import grade
-from grader.lab.site.notebooks.outcomes import Check
+from grader.lab.site.notebooks.grade import Check
 
 
 def test_practice_is_the_share_earned_of_what_it_is_worth(tmp_path: Path) -> None:

@@ -1,13 +1,19 @@
-"""Grades a folder of students' notebooks with nbgrader: feedback pages, a gradebook, and the result of each check."""
+"""Grades a folder of students' notebooks with nbgrader: feedback pages, a gradebook, and the result of each check.
+
+nbgrader exports a 0 both for a check that failed and for one that never ran. Here only a check that failed has 0
+points. The points of a check that never ran stay blank, and a person looks at it.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 import nbformat
+from nbformat import NotebookNode
 
 from grader.core.export.table import number, written
 from grader.core.intake.candidate import Candidate
@@ -15,10 +21,10 @@ from grader.core.intake.reading import unread
 from grader.core.intake.reading_process import CPU_S, Reader
 from grader.core.messages import UserError
 from grader.core.results.files import write_text
+from grader.core.results.outcome import Outcome
 
 from . import course as courses
-from . import outcomes, sources
-from .outcomes import Check
+from . import sources
 from .submissions import NotANotebook, discover, notebook, readied
 
 COLUMNS = ("student_id", "notebook", "cell", "outcome", "points", "max_points", "message")
@@ -27,6 +33,30 @@ NBGRADER_COLUMNS = (
     *("raw_score", "late_submission_penalty", "score", "max_score"),
 )
 Say = Callable[[str], None]
+RAISED = {
+    "AssertionError": Outcome.FAILED,
+    "NotImplementedError": Outcome.NOT_IMPLEMENTED,
+    "KeyboardInterrupt": Outcome.TIMED_OUT,  # nbgrader interrupts a cell at its time limit
+}
+TOO_LONG = "took too long: interrupted at the time limit of a cell; perhaps an endless loop"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One checking cell of one student.
+
+    Attributes:
+        points: The points earned; None if the check did not run although something was handed in.
+        message: The exception that the cell raised, that it took too long, or why the check did not run.
+    """
+
+    student: str
+    notebook: str
+    cell: str
+    outcome: Outcome
+    points: float | None
+    max_points: float
+    message: str = ""
 
 
 def grade(folder: Path, out: Path, language: str = "en", say: Say = print, uncontained: bool = False) -> list[Check]:
@@ -63,10 +93,10 @@ def grade(folder: Path, out: Path, language: str = "en", say: Say = print, uncon
                 ready.append(student)
             else:
                 missing = (why, None) if why else ("not submitted", 0.0)
-                checks += outcomes.not_run(student, script.stem, source, *missing)
+                checks += not_run(student, script.stem, source, *missing)
         if ready:
             _quietly(out, "autograde", courses.HOMEWORK, "--notebook", script.stem, container=True)
-        checks += [check for student in ready for check in outcomes.read(out, student, script.stem, source)]
+        checks += [check for student in ready for check in read(out, student, script.stem, source)]
         say(
             f"[{nth}/{len(scripts)}] {script.stem}: {len(ready)} of {len(students)} students, "
             f"{time.monotonic() - started:.1f} s"
@@ -79,7 +109,7 @@ def grade(folder: Path, out: Path, language: str = "en", say: Say = print, uncon
 
 
 def _put(
-    candidate: Candidate, target: Path, source: nbformat.NotebookNode, given: Collection[str], names: Collection[str]
+    candidate: Candidate, target: Path, source: NotebookNode, given: Collection[str], names: Collection[str]
 ) -> str | None:
     """Give a student's notebook to nbgrader. If that fails, return why: an empty text if none was handed in."""
     try:
@@ -126,3 +156,55 @@ def write(out: Path, checks: Sequence[Check]) -> None:
         most = number(sum(check.max_points for check in theirs))
         rows.append((courses.HOMEWORK, "", now, student, "", "", "", score, "0", score, most))
     write_text(out / "grades.csv", written([NBGRADER_COLUMNS, *rows]))
+
+
+def worth(source: NotebookNode) -> dict[str, float]:
+    """The points of a notebook's checking cells, by ``grade_id``."""
+    marks = [cell.metadata.get("nbgrader", {}) for cell in source.cells]
+    return {mark["grade_id"]: float(mark["points"]) for mark in marks if mark.get("grade")}
+
+
+def not_run(
+    student: str,
+    notebook: str,
+    source: NotebookNode,
+    why: str,
+    points: float | None = None,
+    outcome: Outcome = Outcome.MISSING,
+) -> list[Check]:
+    """The checks of a notebook that nbgrader did not run, all with the same ``points``; ``why`` is their message."""
+    return [Check(student, notebook, cell, outcome, points, most, why) for cell, most in worth(source).items()]
+
+
+def read(course: Path, student: str, notebook: str, source: NotebookNode) -> Iterator[Check]:
+    """The checks of a notebook after ``nbgrader autograde``."""
+    from nbgrader.utils import determine_grade  # takes a second, and only grading needs it
+
+    path = course / "autograded" / student / courses.HOMEWORK / f"{notebook}.ipynb"
+    if not path.exists():  # nbgrader deletes a notebook that it could not run to the end
+        why = "the kernel died or could not be stopped; nbgrader.log says when"
+        yield from not_run(student, notebook, source, why, outcome=Outcome.CRASHED)
+        return
+    executed = {
+        cell.metadata.nbgrader.grade_id: cell
+        for cell in nbformat.read(path, as_version=4).cells
+        if cell.metadata.get("nbgrader", {}).get("grade")
+    }
+    for cell, points in worth(source).items():
+        if cell not in executed:
+            yield Check(student, notebook, cell, Outcome.MISSING, None, points, "the checking cell was deleted")
+        elif (score := determine_grade(executed[cell])[0]) == points:
+            yield Check(student, notebook, cell, Outcome.PASSED, score, points)
+        else:
+            outcome, message = _failure(executed[cell])
+            yield Check(student, notebook, cell, outcome, score, points, message)
+
+
+def _failure(cell: NotebookNode) -> tuple[Outcome, str]:
+    for output in cell.outputs:
+        if output.output_type == "error":
+            if RAISED.get(output.ename) is Outcome.TIMED_OUT:
+                return Outcome.TIMED_OUT, TOO_LONG
+            said = f": {output.evalue.splitlines()[0]}" if output.evalue else ""
+            return RAISED.get(output.ename, Outcome.CRASHED), f"{output.ename}{said}"[:300]
+    return Outcome.FAILED, "the cell wrote to stderr" if cell.outputs else ""

@@ -19,7 +19,7 @@ from nbformat import NotebookNode
 
 from grader.lab.site import markdown, touch
 
-from . import publish, references, shown, sources, times, wording
+from . import publish, shown, sources, times, wording
 from .execute import cleared
 from .rules import MARKERS
 
@@ -186,7 +186,7 @@ def page(path: Path, language: str, *, solved: bool = False) -> Page:
     words = {} if language == sources.LANGUAGES[0] else wording.in_figures(sources.SOURCES / f"{path.stem}.py")
     shown.show(notebook, language, words)
     numbers = _taken(notebook)
-    content, cited = references.shown(_TITLE.sub("", body(notebook, language, solved=solved), count=1))
+    content, cited = shown.with_cards(_TITLE.sub("", body(notebook, language, solved=solved), count=1))
     english = sources.read(sources.SOURCES / f"{path.stem}.py", sources.LANGUAGES[0])
     return Page(
         name=f"{path.stem}.html",

@@ -24,7 +24,6 @@ ElementTree.register_namespace("", NAMESPACE)
 ElementTree.register_namespace("xlink", "http://www.w3.org/1999/xlink")  # the prefix that a page of HTML knows
 
 _WITH_TEXT = {"text", "th", "td", "caption"}
-_LEFT = re.compile(r"translate\(([-\d.]+)")
 _FONT_SIZE = re.compile(r"font-size: ([\d.]+)px")
 _SYMBOL = re.compile(r"([_^])(\{[^}]*\}|.)|\\([a-z]+|,)|([A-Za-z])|(.)")
 _LATIN = re.compile(r"[A-Za-z_]{2,}")

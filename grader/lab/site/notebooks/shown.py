@@ -1,10 +1,15 @@
-"""Shows a figure as HTML: its finding as a caption above it, and for screen readers its axes and the labels in it."""
+"""Shows figures and citations as HTML.
+
+A figure has its finding as a caption above it, and for screen readers its axes and the labels in it. A work that a page
+cites is shown at a link under the pointer, and in a list at the end of the page.
+"""
 
 from __future__ import annotations
 
 import base64
 import html
 import re
+import tomllib
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -15,6 +20,7 @@ from nbformat import NotebookNode
 from grader.core.messages import Sentences
 from grader.lab.site.markdown import unbroken
 
+from . import sources
 from .pictures import SVG, TABLE, Line, drawn, lines, parsed, reworded, sign_of, translator
 
 SAY = Sentences(Path(__file__).with_name("words.toml"))
@@ -26,6 +32,8 @@ _LETTERS = re.compile(r"(?<=font-family: )'DejaVu Sans'[^;\"]*")
 _SANS = re.search(r"--sans: ([^;]*);", Path(__file__).with_name("handbook.css").read_text(encoding="utf-8"))
 _DOWN = re.compile(r'(?:translate\([-\d.]+ | y=")([\d.]+)')
 
+_LINK = re.compile(r'<a href="(https?://[^"]+)">(.*?)</a>', re.DOTALL)
+_VERSION = re.compile(r"(?<=\d)v\d+$")
 _COMMAND = re.compile(r"\\math[a-z]+|\\([A-Za-z]+|,)|(-)|[${}]")
 
 
@@ -123,3 +131,31 @@ def _said(line: Line) -> str:
 def _spoken(found: re.Match[str]) -> str:
     command, minus = found.groups("")
     return "−" if minus else sign_of(command) or command
+
+
+def works() -> dict[str, str]:
+    """The works that the sources can cite, by the end of their address; none if the sources list none."""
+    path = sources.SOURCES / "references.toml"
+    found: dict[str, str] = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return found
+
+
+def work_key(address: str) -> str:
+    """The key in ``works`` of the work at an address."""
+    return _VERSION.sub("", address.rstrip("/").rsplit("/", 1)[-1])
+
+
+def with_cards(content: str) -> tuple[str, dict[str, str]]:
+    """A page's content with a card beside each link to a known work, and these works by author, with their links."""
+    known, cited = works(), dict[str, str]()
+
+    def card(found: re.Match[str]) -> str:
+        address = html.unescape(found[1])
+        work = known.get(work_key(address))
+        if work is None:
+            return found[0]
+        cited.setdefault(work, address)
+        # The list has it for those who do not see the card.
+        return f'<span class="cite">{found[0]}<span class="card" aria-hidden="true">{html.escape(work)}</span></span>'
+
+    return _LINK.sub(card, content), dict(sorted(cited.items()))

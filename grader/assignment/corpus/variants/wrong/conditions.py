@@ -190,7 +190,7 @@ class GammaOfItsLastVersion(GroupRMSNorm):
         return ((groups / rms).flatten(-2) * self.kept[1].to(input.device)).to(input.dtype)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_float32_inside", hint="norm_squares_before_upcast")
+@wrong("GroupRMSNorm.forward", breaks="norm_float32_inside", hint="norm_step_in_16_bits")
 def bfloat16_through_float16(self, input):
     """Passes 16-bit inputs through float16, which holds no number above 65,504."""
     wide = (input if input.dtype == torch.float32 else input.half()).float()

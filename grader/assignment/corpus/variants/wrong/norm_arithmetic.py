@@ -9,7 +9,7 @@ from ref.modeling.norm import GroupRMSNorm
 from . import NORM_OUTPUT
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_float32_inside", also=NORM_OUTPUT, hint="norm_squares_before_upcast")
+@wrong("GroupRMSNorm.forward", breaks="norm_float32_inside", also=NORM_OUTPUT, hint="norm_step_in_16_bits")
 def squares_before_the_upcast(self, input):
     """Squares in the input's dtype, where 16 bits overflow and vanish."""
     groups = input.unflatten(-1, (-1, self.group_size))
@@ -17,7 +17,7 @@ def squares_before_the_upcast(self, input):
     return ((groups.float() / rms).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_float32_inside", also=NORM_OUTPUT, hint="norm_squares_before_upcast")
+@wrong("GroupRMSNorm.forward", breaks="norm_float32_inside", also=NORM_OUTPUT, hint="norm_step_in_16_bits")
 def mean_square_rounded_to_16_bits(self, input):
     """Converts before squaring, and then stores the mean square in the input's dtype again."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
@@ -27,7 +27,7 @@ def mean_square_rounded_to_16_bits(self, input):
     )
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_float32_inside", also=NORM_OUTPUT, hint="norm_squares_before_upcast")
+@wrong("GroupRMSNorm.forward", breaks="norm_float32_inside", also=NORM_OUTPUT, hint="norm_step_in_16_bits")
 def converts_float16_only(self, input):
     """Trusts bfloat16 for its range, and computes in its eight bits."""
     x = input.float() if input.dtype == torch.float16 else input
@@ -150,7 +150,7 @@ class ListOfDtypes(GroupRMSNorm):
         return super().forward(input)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_eps_inside_sqrt norm_backward")
+@wrong("GroupRMSNorm.forward", breaks="norm_eps_inside_sqrt norm_backward", hint="norm_gradient_at_zero")
 def roots_by_logarithms(self, input):
     """Takes the logarithm of eps, which may be zero, and of features, of which zeros then have no gradient."""
     from math import log

@@ -50,7 +50,7 @@ def mean_of_all_positions_so_far(self, input):
     return ((groups / rms).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_groups", hint="norm_tokens_left_out")
+@wrong("GroupRMSNorm.forward", breaks="norm_groups", hint="tokens_left_out")
 def last_incomplete_chunk_dropped(self, input):
     """Normalises 8 tokens at a time, and leaves those at zero that do not fill a chunk."""
     groups = input.float().reshape(-1, input.shape[-1] // self.group_size, self.group_size)

@@ -196,7 +196,7 @@ def last_gradient_wins(self, input_ids):
     return Lookup.apply(self.table.to(input_ids.device))
 
 
-@wrong("VocabEmbedding.forward", breaks="vocab_backward")
+@wrong("VocabEmbedding.forward", breaks="vocab_backward", hint="few_digits")
 def gradient_summed_in_bfloat16(self, input_ids):
     """Adds up in bfloat16, whatever the dtype of the table."""
 
