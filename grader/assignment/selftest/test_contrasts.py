@@ -14,9 +14,9 @@ from grader.assignment.hidden.rope_tables import _told_end
 from grader.assignment.model.turn_words import told_still
 from grader.core.judge.judge import _property_report
 from grader.core.messages import from_data
-from grader.core.results.language import in_words
 from grader.core.results.outcome import Outcome, property_outcome
 from grader.core.results.report import PropertyReport
+from grader.core.results.views import in_words
 from grader.lab.charges import judged
 from grader.selftest import in_quick
 from grader.selftest.submissions import edited

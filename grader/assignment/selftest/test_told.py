@@ -23,8 +23,8 @@ from grader.assignment.model.turn_words import told_pairing, told_pairs, told_pl
 from grader.core.judge.faults import Crashed, WrongAnswer, fault_from_reply
 from grader.core.judge.wording import relation
 from grader.core.messages import quoted, say
-from grader.core.results.language import chinese_words, in_words
 from grader.core.results.outcome import Outcome
+from grader.core.results.views import chinese_words, in_words
 from grader.selftest import in_quick
 from grader.selftest.warm_judges import RunHiddenTests
 from grader.testing import Student, check_equal, check_shape

@@ -17,8 +17,8 @@ from grader.assignment import ASSIGNMENT
 from grader.assignment.corpus.variants import all_variants
 from grader.assignment.corpus.variants.slips import SLIPS, submission
 from grader.core.messages import Message
-from grader.core.results.language import in_words
 from grader.core.results.outcome import FRAME, RAISED, CaseResult, Outcome
+from grader.core.results.views import in_words
 from grader.core.rubric import Rubric
 from grader.lab.charges import lost, task_of
 from grader.selftest import LONG, in_quick, some
