@@ -318,6 +318,32 @@ def test_a_call_may_come_between_a_call_and_its_way_back() -> None:
     assert third.tolist() == [3, 3]
 
 
+def test_gradients_of_a_parameter_that_modules_share_do_not_add_up() -> None:
+    text = """
+        import torch
+
+        one = torch.nn.Parameter(torch.ones(2))
+
+        class Scale(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.one = one
+
+            def forward(self, x):
+                return x * self.one
+    """
+    operations = Operations({"src/functional.py": textwrap.dedent(text)})
+    given = {"arguments": [torch.ones(2)], "upstream": torch.ones(2)}
+    try:
+        operations.do("load", {"module": "src.functional", "name": "Scale"})
+        for target in range(2):
+            operations.do("construct", {"number": target, "name": "Scale", "arguments": {}})
+            gradients = operations.do("backward", {"target": target, **given})["parameter_gradients"]
+            assert gradients[0].tolist() == [1, 1]
+    finally:
+        operations.forget()
+
+
 def test_a_backward_that_changes_the_gradient_it_is_given_is_told() -> None:
     text = """
         import torch

@@ -160,13 +160,13 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "not_a_parameter": (NOTHING_REGISTERED, DTYPE_DIFFERS),
     "further_parameter": (SEVERAL_REGISTERED, told("a buffer is registered; this module has none")),
     "frozen_parameter": (told("the parameter does not require gradients"),),
-    "output_dtype": (told(OTHER_DTYPE, lacks=(checks.REDRAWN,)),),
+    "output_dtype": (told(OTHER_DTYPE),),
     "output_shape": (
         SHAPE_DIFFERS,
         told(GIVES, seen="no row of the table", case="any_number_of_ids"),  # as many ids as features
         told("{dtype} output", dtype="float32", case="every_batch_row_and_head_turns"),
     ),
-    "parameter_dtype": (told(checks.DTYPE, checks.DTYPE_WHEN), DTYPE_DIFFERS),
+    "parameter_dtype": (told(checks.DTYPE, checks.DTYPE_WHEN, lacks=(checks.REDRAWN,)), DTYPE_DIFFERS),
     "parameter_size": (OTHER_SIZE, SHAPE_DIFFERS),
     "bad_sizes_accepted": (told("{sizes} is accepted; it must raise an error"),),
     "bad_sizes_unnamed": (told("the error raised for {sizes} does not name {size}"),),
@@ -174,7 +174,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "norm_step_in_16_bits": (told(norm.BESIDE_FLOAT32, dtype=("float16", "bfloat16"), lacks=(norm.OTHER_EPS,)),),
     "norm_input_clamped": (told(norm.CLAMPED),),
     "few_digits": (told(STEPS, NOT_FINITE, norm.OVERFLOW), told(RECEIVES, seen=FEW_DIGITS, only=True)),
-    "shard_seed_without_rank": (told(draws.ONE_SEED),),
+    "shard_seed_without_rank": (told(draws.ONE_SEED, lacks=(checks.RIGHT_AGAIN,)),),
     "init_other_scale": (
         told(*STRETCHED, lacks=(draws.OF_SEED, draws.NEXT_SEED, draws.AFTER_DRAWS, draws.LATER)),
         ONE_NUMBER_DRAWN,  # a mean of zero in place of the deviation

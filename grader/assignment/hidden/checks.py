@@ -50,11 +50,15 @@ EXPANDED = say(
 MOMENTS = "{what}, mean {mean} and standard deviation {std}"
 OTHER_DEFAULT = "the default of {argument} differs from the stub: omitting it gives a different module"
 SHARE = "as if {share} times eps were added"
-REDRAWN = "after module.to({dtype}) and reset_parameters(), which has to draw into the existing parameter, in its dtype"
+REDRAWN = (
+    "after module.to({dtype}), eval() and reset_parameters(), which has to draw into the existing parameter "
+    "and leave its dtype and requires_grad as they are"
+)
 RESET = say("{what} after the parameter was filled with 7 and reset_parameters() was called")
 ALONE = say("alone, in a new process, these are right: other modules or earlier calls change them")
 UNSEEDED = say("two new modules with this seed hold different numbers")
 SEEDED = say("two new modules with this seed hold the same numbers, but not the first of this seed or of one near it")
+RIGHT_AGAIN = say("after reset_parameters() it is right; the draw by the constructor is not")
 RIGHT_FOR = "for {sizes} it is right"
 WIDE_RIGHT = say(
     "\nThis table is bfloat16, with ids from 257 on; with a float32 table, the same ids give their own rows."
@@ -175,6 +179,15 @@ def check_only_parameter(
     return value
 
 
+def check_redrawn(module: StudentModule, elements: int, device: str) -> None:
+    """Require the parameter of a float32 module to stay what it was but for its dtype, where it is drawn again."""
+    other = DTYPES[-1]
+    converted = module.to(other).train(False)
+    converted.reset_parameters()
+    with suppress(Crashed), stating(say(REDRAWN, dtype=name(other))):  # the property about the draw charges for a crash
+        check_only_parameter(converted, elements, other, device)
+
+
 def check_beside(student: Student, check: Callable[[bool], None]) -> None:
     """Require what ``check`` requires of a module beside others; a fault says if the module alone fulfils it.
 
@@ -220,9 +233,17 @@ def in_mode(check: Callable[[bool], T], training: bool, told: Callable[[bool], M
         raise fault.with_more((told or failing_in)(training) if alone else None) from None
 
 
+def modes_of(dtype: torch.dtype) -> tuple[bool, ...]:
+    """Training and evaluation in float32, one of the two in each dtype of 16 bits."""
+    return {torch.float32: (True, False), torch.float16: (True,)}.get(dtype, (False,))
+
+
 def check_untouched(
-    called: StudentFunction, *arguments: Tensor, check: Callable[[list[Tensor]], None]
-) -> tuple[Tensor, Tensor]:
+    called: StudentFunction,
+    *arguments: Tensor,
+    check: Callable[[list[Tensor]], None],
+    modes: tuple[bool, ...] = (True, False),
+) -> list[Tensor]:
     """Call it in training, then in evaluation, which records no gradients, as a function does under ``torch.no_grad``.
 
     A call with other numbers comes after each, and may not change its output.
@@ -231,9 +252,10 @@ def check_untouched(
         called: A module or a function.
         arguments: What it is called with.
         check: Given the arguments after each call, requires them to be as they were.
+        modes: In which of the two it is called, training first.
 
     Returns:
-        The two outputs.
+        The outputs.
     """
 
     def observed(recording: bool) -> Tensor:
@@ -244,7 +266,7 @@ def check_untouched(
         return output
 
     told = None if isinstance(called, StudentModule) else lambda recording: None if recording else NO_GRAD
-    return in_mode(observed, True, told), in_mode(observed, False, told)
+    return [in_mode(observed, training, told) for training in modes]
 
 
 def mirrored(*arguments: Tensor) -> list[Tensor]:
@@ -320,15 +342,11 @@ def check_output_dtype(build: Callable[[torch.dtype], StudentModule], ids: Tenso
     with stating(say("after module.to({dtype}), built as {built}", dtype=name(other), built=name(dtype))):
         converted = build(dtype).to(other)
         check_dtype(converted(ids), other)
-    if dtype is torch.float32:  # one dtype shows it
-        converted.reset_parameters()
-        with suppress(Crashed), stating(say(REDRAWN, dtype=name(other))):
-            check_dtype(converted(ids), other)  # the property about the draw charges for a crash
 
 
-def in_columns(tensor: Tensor) -> Tensor:
-    """The same numbers, each matrix of the last two dimensions in memory column by column."""
-    return tensor.mT.contiguous().mT
+def in_columns(ids: Tensor) -> Tensor:
+    """The same ids, in memory column by column."""
+    return ids.T.contiguous().T
 
 
 def check_digits(check: Callable[..., None], **given: tuple[Tensor, ...]) -> None:
@@ -372,7 +390,9 @@ def check_defaults(make: Callable[..., Tensor], **stated: Any) -> None:
     # Asked again of every submission: what only some are asked is no part of a replay.
     by_default, again = make(), make()
     for argument, value in stated.items():
-        same = torch.allclose(by_default, make(**{argument: value}), rtol=1e-4)
+        same = torch.allclose(
+            by_default, make(**{argument: value}), rtol=1e-6
+        )  # which may show an eps beside numbers around one
         require(same or not torch.equal(by_default, again), say(OTHER_DEFAULT, argument=argument))
 
 

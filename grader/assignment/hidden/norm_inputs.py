@@ -38,6 +38,10 @@ Shape = tuple[int, int, int, int]
 # groups; never as many groups as a group has features. 134 tokens are no multiple of a chunk of 4 or more. No
 # dimensions of size one: norm_dtype_and_shape has these.
 GROUPINGS = ((2, 2, 6, 2), (2, 3, 24, 4), (2, 67, 16, 16), (2, 2, 1024, 256))
+# Eps and group sizes, of 24 features: several groups, one group, groups of one feature. Each meets small eps, large eps
+# and none, since code may have a way of its own for any of these.
+ROOTS = {"one": (0.75, 4, [0.5]), "four_eight": (15.0, 24, [1.0, 7.0]), "small": (0.75, 1, [0.5, 0.125])}
+NEAR_THE_ROOT = {"1e-5": (1e-5, [4, 24]), "zero": (0.0, [4, 24, 1]), "3e-2": (3e-2, [4, 1])}
 LAW_LIMIT = LAW * 2.0**23  # in ulp of float32
 gamma_dtypes = pytest.mark.parametrize("gamma_dtype", DTYPES, ids=lambda dtype: f"gamma_{name(dtype)}")
 # One of these charges for whatever is wrong with an output, if no reading says which.
@@ -74,6 +78,8 @@ def build(
     if reading is BY_CONTRACT:
         return filled(module, 1.0 if gamma is None else gamma, hidden, group_size).train(True)
     reading = reading or normalising(student)
+    if reading.made_late:
+        module(LARGE * torch.ones(2, 2, hidden, device=device))
     return filled(module, reading.neutral if gamma is None else gamma, hidden, group_size).train(reading.training)
 
 

@@ -25,6 +25,7 @@ from grader.assignment.hidden.checks import (
     in_mode,
     laid_out,
     largest,
+    modes_of,
     right_alone,
     stating,
     succeeds,
@@ -421,7 +422,7 @@ def test_gradients_turn_back(student: Student, seed: int, dtype: torch.dtype, de
 
 def module_backward_by_contract(student: Student, seed: int, length: int, device: str) -> None:
     ropes = Ropes(student, device, BY_CONTRACT, by_contract=True)
-    x, upstream = normal(seed, "moved", shape=(1, length, 2, DIM)), by_heads(seed, (1, length, 2, DIM))
+    x, upstream = (normal(seed, key, shape=(1, length, 2, DIM)) for key in ("moved", "upstream"))
     angles = oracle.ntk_angles(DIM, BASE, 1 if length <= MS else oracle.smallest_even_ratio(length, MS), length)
     cos, sin = angles.cos().repeat(1, 2), angles.sin().repeat(1, 2)
     expected = turned_back(CONTRACT, x, cos, sin, upstream)
@@ -488,10 +489,11 @@ def purity_by_contract(student: Student, seed: int, dtype: torch.dtype, device: 
         check_close(output, expected, turning_scale(x), unit, SAME_LIMIT, say("{dtype} output", dtype=name(dtype)))
 
 
-def called_untouched(student: Student, given: tuple[Tensor, Tensor, Tensor], device: str) -> tuple[Tensor, Tensor]:
+def called_untouched(student: Student, given: tuple[Tensor, Tensor, Tensor], device: str) -> list[Tensor]:
     """Require input and tables to be the same after a call, with gradients and without; returns the outputs."""
     there = (tensor.to(device) for tensor in given)
-    return check_untouched(student.apply_rotary_pos_emb, *there, check=partial(check_unchanged, given))
+    check, modes = partial(check_unchanged, given), modes_of(given[0].dtype)
+    return check_untouched(student.apply_rotary_pos_emb, *there, check=check, modes=modes)
 
 
 def check_unchanged(before: Sequence[Tensor], after: Sequence[Tensor]) -> None:

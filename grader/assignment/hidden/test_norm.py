@@ -26,9 +26,11 @@ from grader.assignment.hidden.norm_inputs import (
     IN_MEMORY,
     LAW_LIMIT,
     NARROW,
+    NEAR_THE_ROOT,
     OF_GROUPS,
     OTHER_EPS,
     OVERFLOW,
+    ROOTS,
     Shape,
     build,
     check_law,
@@ -79,12 +81,11 @@ from grader.testing import (
 NO_EPS = say("as if no eps were added")
 SHARES, NEARLY = 65, 0.02  # multiples and shares of eps that a message names
 MOST_LISTED = 8  # features whose gammas a message lists
-ROOTS = {"one": (0.75, [0.5]), "four_eight": (15.0, [1.0, 7.0]), "small": (0.75, [0.5, 0.125])}  # eps, magnitudes
 
 OF_SIZES = "{dtype} output for hidden_size={hidden_size}, group_size={group_size}"
 OF_GAMMA = "output for a {dtype} gamma, hidden_size={hidden_size}, group_size={group_size}"
 OF_LAYOUT = "{dtype} output for {layout} memory, group_size={group_size}"
-DIVISOR = "the divisor for features of magnitude {names}, group_size={group_size}, eps={eps}, [magnitude, feature]"
+DIVISOR = "the divisor for features of magnitude {names}, {sizes}, [magnitude, feature]"
 
 ALL_NARROW = "every element is a {dtype} number"
 ONE_ROUNDING = 0.55  # ulp: 0.5 for the rounding of the output, and a little for float32's rounding
@@ -206,20 +207,33 @@ def check_tokens(student: Student, x: Tensor, shape: Shape, device: str) -> None
         raise fault.with_more(say(LEFT_OUT, n=wrong, all=n) if last and untouched else None) from None
 
 
-def roots(student: Student, eps: float | None, magnitudes: list[float], device: str) -> Tensor:
+def judged(student: Student, group_size: int, device: str, hidden: int = 24) -> int:
+    """The size, if such groups are divided by the contract's law; else that of several groups, which a reading knows.
+
+    Other properties charge for another law.
+    """
+    x = LARGE * torch.tensor(SIGNS[:hidden]).repeat(2, 2, 1)
+
+    def check() -> None:
+        check_law(quotients(student, x, group_size, device), x.double().sign(), sizes((2, 2, hidden, group_size)))
+
+    return group_size if group_size == 4 or (normalising(student).law == CONTRACT and succeeds(check)) else 4
+
+
+def roots(student: Student, group_size: int, eps: float | None, magnitudes: list[float], device: str) -> Tensor:
     """``[magnitudes, h]``: the divisors of a token of each magnitude, each in a call of its own."""
     pattern = normalising(student).signs.expand(2, 2, -1)
-    outputs = [quotients(student, m * pattern, 4, device, eps)[0, 0] for m in magnitudes]
+    outputs = [quotients(student, m * pattern, group_size, device, eps)[0, 0] for m in magnitudes]
     return torch.tensor(magnitudes, dtype=torch.float64).unsqueeze(-1) * pattern[0, 0].double() / torch.stack(outputs)
 
 
-def check_roots(student: Student, eps: float, magnitudes: list[float], device: str) -> None:
+def check_roots(student: Student, group_size: int, eps: float, magnitudes: list[float], device: str) -> None:
     """Require the square of each divisor to be that of a large token, scaled to the token's size, plus eps.
 
     So it does not matter by which statistic the code divides, nor by which power of the root: two large tokens show
     the power. Features that are not divided are left out.
     """
-    found = roots(student, eps, [*magnitudes, LARGE / 2, LARGE], device).abs()  # [magnitudes + 2, h]
+    found = roots(student, group_size, eps, [*magnitudes, LARGE / 2, LARGE], device).abs()  # [magnitudes + 2, h]
     power = (2 * (found[-1] / found[-2]).log2()).round() / 2  # [h]: 1 if nothing else is wrong
     shown = power.isfinite() & (power != 0)
     require(2 * int(shown.sum()) >= len(shown), NOTHING)
@@ -227,7 +241,7 @@ def check_roots(student: Student, eps: float, magnitudes: list[float], device: s
     slope = (squares[-1] - eps) / LARGE**2  # [shown]
     sizes = torch.tensor(magnitudes, dtype=torch.float64).unsqueeze(-1)  # [magnitudes, 1]
     names = ", ".join(f"{m:.1e}" if m < 0.1 else f"{m:.2g}" for m in magnitudes)
-    what = say(DIVISOR, names=names, group_size=4, eps=f"{eps:g}")
+    what = say(DIVISOR, names=names, sizes=stated(hidden_size=24, group_size=group_size, eps=f"{eps:g}"))
 
     def check(slope: Tensor) -> None:
         expected = (slope * sizes.square() + eps).sqrt()
@@ -242,7 +256,7 @@ def check_roots(student: Student, eps: float, magnitudes: list[float], device: s
         reading, by_law = normalising(student), slope
         if reading.law is not None:
             pattern = reading.signs.expand(2, 2, -1)
-            by_law = (pattern / reading.law(LARGE * pattern, 4))[0, 0, shown].square()
+            by_law = (pattern / reading.law(LARGE * pattern, group_size))[0, 0, shown].square()
         if not fits(slope, by_law):  # what is added grows with the token: no number to be told
             check(by_law)
             raise
@@ -269,17 +283,29 @@ def share_of(times: float) -> str:
     return next((str(n) for n in whole), "") or next((f"1/{n}" for n in parts), "")
 
 
-def roots_by_contract(student: Student, eps: float, magnitudes: list[float], device: str) -> None:
+def check_eps(student: Student, group_size: int, eps: float, magnitudes: list[float], device: str) -> None:
+    """Check the roots with a group size; a fault says if those with several groups are right."""
+    size = judged(student, group_size, device)
+    try:
+        check_roots(student, size, eps, magnitudes, device)
+    except WrongAnswer as fault:
+        right = size != 4 and succeeds(lambda: check_roots(student, 4, eps, magnitudes, device))
+        raise fault.with_more(say(RIGHT_FOR, sizes=stated(group_size=4)) if right else None) from None
+
+
+def roots_by_contract(student: Student, eps: float, group_size: int, magnitudes: list[float], device: str) -> None:
     sizes = torch.tensor(magnitudes).reshape(1, -1, 1)
-    check_contract(student, (sizes * torch.tensor(SIGNS)).repeat(2, 1, 1), 4, device, eps=eps)
+    check_contract(student, (sizes * torch.tensor(SIGNS)).repeat(2, 1, 1), group_size, device, eps=eps)
 
 
 @pytest.mark.rubric("norm_eps_inside_sqrt")
-@pytest.mark.parametrize(("eps", "magnitudes"), ROOTS.values(), ids=ROOTS)
+@pytest.mark.parametrize(("eps", "group_size", "magnitudes"), ROOTS.values(), ids=ROOTS)
 @contract_first(roots_by_contract, *FORWARD)
-def test_eps_is_added_to_the_mean_square(student: Student, eps: float, magnitudes: list[float], device: str) -> None:
+def test_eps_is_added_to_the_mean_square(
+    student: Student, eps: float, group_size: int, magnitudes: list[float], device: str
+) -> None:
     """If nothing else is wrong, the roots are exactly 1, 4 and 8, but for the smallest magnitude."""
-    check_roots(student, eps, magnitudes, device)
+    check_eps(student, group_size, eps, magnitudes, device)
 
 
 def near_the_root(seed: int, eps: float) -> list[float]:
@@ -289,15 +315,19 @@ def near_the_root(seed: int, eps: float) -> list[float]:
     return [0.3 * root, *factors.tolist()]
 
 
-def small_roots_by_contract(student: Student, seed: int, eps: float, device: str) -> None:
-    roots_by_contract(student, eps, near_the_root(seed, eps), device)
+def small_roots_by_contract(student: Student, seed: int, eps: float, group_sizes: list[int], device: str) -> None:
+    for group_size in group_sizes:
+        roots_by_contract(student, eps, group_size, near_the_root(seed, eps), device)
 
 
 @pytest.mark.rubric("norm_eps_inside_sqrt")
-@pytest.mark.parametrize("eps", [1e-5, 0.0, 3e-2], ids=["1e-5", "zero", "3e-2"])
+@pytest.mark.parametrize(("eps", "group_sizes"), NEAR_THE_ROOT.values(), ids=NEAR_THE_ROOT)
 @contract_first(small_roots_by_contract, *FORWARD)
-def test_eps_counts_where_inputs_are_as_small_as_its_root(student: Student, seed: int, eps: float, device: str) -> None:
-    check_roots(student, eps, near_the_root(seed, eps), device)
+def test_eps_counts_where_inputs_are_as_small_as_its_root(
+    student: Student, seed: int, eps: float, group_sizes: list[int], device: str
+) -> None:
+    for group_size in group_sizes:
+        check_eps(student, group_size, eps, near_the_root(seed, eps), device)
 
 
 def zeros_by_contract(student: Student, device: str) -> None:
@@ -472,7 +502,13 @@ def test_any_memory_layout_works(student: Student, dtype: torch.dtype, device: s
 
 
 def check_witness(
-    student: Student, x: Tensor, eps: float, gamma: Tensor | None, gamma_dtype: torch.dtype, device: str
+    student: Student,
+    x: Tensor,
+    group_size: int,
+    eps: float,
+    gamma: Tensor | None,
+    gamma_dtype: torch.dtype,
+    device: str,
 ) -> None:
     """Compare a 16-bit output with the submission's own output for the same numbers in float32."""
     taken = [dtype for dtype in (gamma_dtype, torch.float32, x.dtype) if normalising(student).takes(x.dtype, dtype)]
@@ -480,7 +516,7 @@ def check_witness(
         return  # charged to the dtypes
 
     def output(x: Tensor, gamma_dtype: torch.dtype) -> Tensor:
-        module = build(student, 4, device, hidden=x.shape[-1], gamma=gamma, gamma_dtype=gamma_dtype, eps=eps)
+        module = build(student, group_size, device, hidden=x.shape[-1], gamma=gamma, gamma_dtype=gamma_dtype, eps=eps)
         return numbers(module(x.to(device)), x.shape)
 
     wide = output(x.float(), torch.float32)
@@ -491,7 +527,7 @@ def check_witness(
     narrow = narrow[held]
 
     def check(wide: Tensor) -> None:
-        what = say(BESIDE_FLOAT32, dtype=name(x.dtype), group_size=4, eps=f"{eps:g}")
+        what = say(BESIDE_FLOAT32, dtype=name(x.dtype), group_size=group_size, eps=f"{eps:g}")
         check_errors(error_in_ulp(narrow, wide, wide, x.dtype), ONE_ROUNDING, what, narrow, wide, wide.abs())
 
     try:
@@ -528,7 +564,11 @@ def far_from_one(seed: int, scale: float) -> Tensor:
 
 def range_by_contract(student: Student, seed: int, scale: float, eps: float, device: str) -> None:
     x = far_from_one(seed, scale)
-    check_contract(student, x, 4, device, limit=ONE_ROUNDING, gamma_dtype=x.dtype, eps=eps)
+    for group_size in OF_RANGE[scale]:
+        check_contract(student, x, group_size, device, limit=ONE_ROUNDING, gamma_dtype=x.dtype, eps=eps)
+
+
+OF_RANGE = {3000.0: [4], 2e-4: [4, 1]}  # group sizes
 
 
 @pytest.mark.rubric("norm_float32_inside")
@@ -543,7 +583,8 @@ def test_squares_neither_overflow_nor_vanish(
     """
     normalising(student).require_division()
     x = far_from_one(seed, scale)
-    check_witness(student, x, eps, None, x.dtype, device)
+    for group_size in dict.fromkeys(judged(student, size, device) for size in OF_RANGE[scale]):
+        check_witness(student, x, group_size, eps, None, x.dtype, device)
 
 
 @kept
@@ -562,9 +603,11 @@ BESIDE = {torch.float16: torch.float32, torch.bfloat16: torch.bfloat16}  # input
 
 
 def rounding_by_contract(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
-    x, gamma_dtype = to_be_rounded(seed, dtype), BESIDE[dtype]
+    x, gamma = to_be_rounded(seed, dtype), powers_of_two(16)
     try:
-        check_contract(student, x, 4, device, limit=ONE_ROUNDING, gamma=powers_of_two(16), gamma_dtype=gamma_dtype)
+        for group_size in (4, 16):
+            options = {"gamma": gamma, "gamma_dtype": BESIDE[dtype]}
+            check_contract(student, x, group_size, device, limit=ONE_ROUNDING, **options)
     except WrongAnswer as fault:
         raise fault.with_more(largest(x, fault)) from None
 
@@ -578,7 +621,8 @@ def test_only_the_output_is_rounded_to_16_bits(student: Student, seed: int, dtyp
     reading.require_division()
     x = to_be_rounded(seed, dtype)
     gamma = powers_of_two(16) if reading.gamma_right else None
-    check_witness(student, x, 1e-5, gamma, BESIDE[dtype], device)
+    for group_size in dict.fromkeys(judged(student, size, device, hidden=16) for size in (4, 16)):
+        check_witness(student, x, group_size, 1e-5, gamma, BESIDE[dtype], device)
 
 
 SOME_EPS = 0.1  # no 16-bit number

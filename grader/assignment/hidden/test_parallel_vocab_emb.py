@@ -20,6 +20,7 @@ from grader.assignment.hidden.checks import (
     MOMENTS,
     OTHER_DEFAULT,
     RESET,
+    RIGHT_AGAIN,
     RIGHT_FOR,
     WIDE_RIGHT,
     across,
@@ -30,6 +31,7 @@ from grader.assignment.hidden.checks import (
     check_ids,
     check_only_parameter,
     check_output_dtype,
+    check_redrawn,
     check_refusal,
     check_rows_drawn,
     check_sizes_named,
@@ -398,6 +400,9 @@ def test_each_rank_draws_its_own_rows(
         if beside:
             other = {"init_mean": 9.0, "init_std": 0.5, "init_base_seed": 70}
             student.ParallelVocabEmbedding(vocab_size=64, emb_size=8, rank=3, world_size=4, **other)
+        check_again(module, rank, world)
+
+    def check_again(module: StudentModule, rank: int, world: int) -> None:
         module.assign(*layouts(torch.full((16, 8), 7.0), world)).reset_parameters()
         check_own(module, rank, world, RESET)
 
@@ -416,8 +421,9 @@ def test_each_rank_draws_its_own_rows(
         others = 4 if DRAWN[dtype] == ((0, 1),) else 1
         right = all(succeeds(partial(check_own, built(rank, others), rank, others)) for rank in range(others))
         told_right = say(RIGHT_FOR, sizes=stated(world_size=others)) if right else None
+        again = RIGHT_AGAIN if all(succeeds(partial(check_again, built(rank), rank, 4)) for rank in range(4)) else None
         raise fault.with_more(
-            told_by, told_right, unseeded(student, lambda: drawn_rows(built(2), 2, device), fault)
+            told_by, told_right, again, unseeded(student, lambda: drawn_rows(built(2), 2, device), fault)
         ) from None
 
 
@@ -442,6 +448,8 @@ def test_the_shard_is_the_only_parameter(student: Student, dtype: torch.dtype, d
             others = succeeds(lambda: student.ParallelVocabEmbedding(vocab_size=VOCAB, emb_size=EMB).parameters())
             raise crash.with_more(say(CALLED, sizes=stated(**sizes)) if others else None) from None
         check_shape(shard, [VOCAB // world, EMB], say("the parameter"))
+    if dtype is torch.float32:  # one dtype shows it
+        check_redrawn(module, VOCAB // world * EMB, device)
 
 
 def check_shard_by_default(student: Student) -> Tensor:
@@ -734,10 +742,7 @@ def check_shard_gradient(
     device: str,
     training: bool = True,
 ) -> None:
-    """Require the gradient that follows from the rows that single ids give.
-
-    The gradient of the output comes as a transposed view, as from a transposition that follows.
-    """
+    """Require the gradient that follows from the rows that single ids give."""
     own, given = own_rows(*place), ids.reshape(2 - len(ids) % 2, -1).to(device)
 
     def module(shard: Tensor) -> StudentModule:
@@ -757,5 +762,4 @@ def check_shard_gradient(
         check_gradient(gradient, rows, ids, upstream, own, what, outputs, table[own])
 
     layout = plain if sum(place) % 2 else across  # each with each mode and each dtype
-    upstream_like_output = upstream.reshape(*given.shape, EMB)
-    laid_out(lambda arriving: with_a_call_between(partial(check, arriving)), upstream_like_output, layout)
+    laid_out(lambda one: with_a_call_between(partial(check, one)), upstream.reshape(*given.shape, EMB), layout)

@@ -25,6 +25,7 @@ from grader.assignment.hidden.checks import (
     check_untouched,
     failing_in,
     in_mode,
+    modes_of,
     right_alone,
     stating,
     succeeds,
@@ -179,7 +180,7 @@ def test_far_positions_are_exact(ropes: Ropes, dtype: torch.dtype) -> None:
             if dtype is torch.float32 or ropes.is_by_contract:
                 raise
             ropes.excuse(crash, ("rope_buffers",))
-        if base == 3000:
+        if base == 3000 and dtype is not torch.float16:  # bfloat16 shows what 16 bits round
             check_grown(ropes, module, check, base, longest, dtype)
 
 
@@ -555,8 +556,13 @@ def grows_within(ropes: Ropes) -> bool:
 
 def check_registration(module: StudentModule, positions: int) -> list[Tensor]:
     """Require the tables to be buffers outside ``state_dict``, with room for that many positions; gives them."""
-    require(not module.parameters(), say("a parameter is registered; this module has none"))
-    require(not module.state_dict(), say("state_dict() lists {names}", names=", ".join(module.state_dict())))
+    names = module.state_dict()
+    require(not names, say("state_dict() lists {names}", names=", ".join(names)))
+    return check_room(module, positions)
+
+
+def check_room(module: StudentModule, positions: int) -> list[Tensor]:
+    """Require the buffers to have room for that many positions; gives them."""
     buffers = [buffer.value for buffer in module.buffers()]
     held = sum(buffer.numel() * (2 if buffer.is_complex() else 1) for buffer in buffers)
     require(held >= positions * DIM, say(FEW_NUMBERS, n=held, length=positions))
@@ -567,13 +573,15 @@ def check_registration(module: StudentModule, positions: int) -> list[Tensor]:
 @contract_first(*TURNED)
 @pytest.mark.parametrize("ratio", [1, 3])
 def test_tables_are_non_persistent_buffers(ropes: Ropes, ratio: int) -> None:
-    check_on(check_registration(ropes.new(ratio), MS), ropes.device, say("a buffer"))
+    module = ropes.new(ratio)
+    require(not module.parameters(), say("a parameter is registered; this module has none"))
+    check_on(check_registration(module, MS), ropes.device, say("a buffer"))
 
 
 @pytest.mark.rubric("rope_buffers")
 @contract_first(*TURNED)
 def test_tables_are_on_the_cpu_where_no_device_is_given(ropes: Ropes) -> None:
-    buffers = check_registration(ropes.student.NTKAwareRoPE(dim=DIM, max_seq_len=MS), MS)
+    buffers = check_room(ropes.student.NTKAwareRoPE(dim=DIM, max_seq_len=MS), MS)
     check_on(buffers, "cpu", say("a buffer"))
     for buffer in buffers:
         wide = buffer.dtype in (torch.float32, torch.complex64)
@@ -590,7 +598,7 @@ def test_the_input_stays_as_it_was(ropes: Ropes, seed: int, dtype: torch.dtype) 
         check_equal(after[0], x, AFTER.filled(what=say("the input")))
 
     try:
-        check_untouched(ropes.new(), x.to(ropes.device), check=unchanged)
+        check_untouched(ropes.new(), x.to(ropes.device), check=unchanged, modes=modes_of(dtype))
     except InvalidReply as fault:  # no tensor
         ropes.excuse(fault, ("rope_base",))
         return
@@ -691,8 +699,11 @@ def told_converted(ropes: Ropes, dtype: torch.dtype, dynamic: bool) -> list[Mess
 
 @pytest.mark.rubric("rope_buffers")
 @contract_first(*KEPT)
-@pytest.mark.parametrize("length", [SHORT, MIDDLE], ids=["built", "grown"])
-@pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
+@pytest.mark.parametrize(
+    ("dynamic", "length"),
+    [(False, SHORT), (False, MIDDLE), (True, MIDDLE)],
+    ids=["built", "static-grown", "dynamic-grown"],
+)
 def test_tables_have_the_dtype_that_was_asked_for(ropes: Ropes, dynamic: bool, length: int) -> None:
     """A rotated (1, 0) in float32 shows the tables' own numbers: as built, and after growth."""
     probe = ropes.convention.probe(DIM)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 import torch
@@ -31,6 +31,7 @@ OTHER_ORDER: Final = say("they are the right random numbers in another order")
 ANOTHER_SCALE: Final = say("they are the right random numbers, scaled or shifted")
 MIRRORED: Final = say("they are the right random numbers, mirrored: the bounds are swapped, or the sign is turned")
 OTHER_KIND: Final = say("they are this seed's numbers for a {kind} draw")
+ZERO_UNHEARD: Final = say("they are this seed's numbers with a deviation of 1, the default: 0 counts as not given")
 STATED: Final = 0.02  # how far moments may be off, of the deviation, and still be told as the ones asked for
 
 
@@ -82,8 +83,9 @@ def told_draw(value: Tensor, wrong: Tensor, law: Draw, other: Draw, seed: int, d
         UNKNOWN,
         say("their mean is {mean}, their standard deviation {std}", **moments),
     )
-    if law.kind == "normal" and not law.second:
-        return others  # every seed gives the same
+    if law.kind == "normal" and not law.second:  # every seed gives the same
+        default = replace(law, second=1.0).numbers(value.shape, seed, torch.float32, device).to(dtype).cpu().double()
+        return (ZERO_UNHEARD,) if _fitted(value, default) and float((value - default).abs().max()) < STATED else others
     right = law.numbers(value.shape, seed, torch.float32, device).cpu().double()
     if told := _partly(value, wrong, right, law):
         return (told,)

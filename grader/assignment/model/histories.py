@@ -63,25 +63,25 @@ Make = Callable[[Values], StudentModule]  # builds a new module with a parameter
 def updated_in_both_modes(calls: Sequence[Tensor], updates: Sequence[Step]) -> list[Step]:
     """In training, then in evaluation: a call, an update, and the same call; the calls differ in nothing but values.
 
-    A kept output or parameter shows in either mode; evaluation, which runs without gradients, has another call before
-    these, since an output may be kept until the parameter changes.
+    A kept output or parameter shows in either mode; evaluation, which runs without gradients, has another of the three
+    ``calls`` before these, since an output may be kept until the parameter changes.
     """
-    trained, evaluated = (Step(input=call) for call in calls)
+    trained, before, evaluated = (Step(input=call) for call in calls)
     first, second = updates
-    return [trained, first, trained, Step(mode=False), trained, evaluated, second, evaluated]
+    return [trained, first, trained, Step(mode=False), before, evaluated, second, evaluated]
 
 
 def with_ids(ids: Tensor, updates: Sequence[Step]) -> list[Step]:
     """The history of an embedding, for three calls of ``[4, 12]`` ids.
 
-    Two ids in the middle of the second call change places in a further one, so that a cache shows that goes by some of
+    Two ids in the middle of the second call change places in one before it, so that a cache shows that goes by some of
     the ids or by their sum. The last call, in training again, has as many ids in another shape.
     """
-    *calls, last = ids
-    exchanged = calls[1].clone()
-    exchanged[2, 5:7] = calls[1][2, 5:7].flip(0)
+    first, second, last = ids
+    exchanged = second.clone()
+    exchanged[2, 5:7] = second[2, 5:7].flip(0)
     again = [Step(mode=True), Step(input=last.reshape(12, 4))]
-    return [*updated_in_both_modes(calls, updates), Step(input=exchanged), *again]
+    return [*updated_in_both_modes([first, exchanged, second], updates), *again]
 
 
 def check_history(make: Make, steps: Sequence[Step], start: Values, excuse: Callable[[StudentFault], None]) -> None:

@@ -162,6 +162,7 @@ class Normalising(Reading):
         changes_input: Whether a call changes its input.
         refused: The pairs of dtypes, of input and gamma, for which a call crashes.
         one_group: Whether the constructor takes a group as large as the hidden dimension.
+        made_late: Whether the first call makes gamma.
         read: Whether anything could be read; if not, the rest is as in the contract.
     """
 
@@ -176,6 +177,7 @@ class Normalising(Reading):
         "changes_input": ("norm_purity",),
         "refused": ("norm_dtype_and_shape",),
         "one_group": ("norm_registration_and_arguments",),
+        "made_late": ("norm_registration_and_arguments",),
     }
 
     law: Law | None = CONTRACT
@@ -189,6 +191,7 @@ class Normalising(Reading):
     changes_input: bool = False
     refused: frozenset[tuple[torch.dtype, torch.dtype]] = frozenset()
     one_group: bool = True
+    made_late: bool = False
     read: bool = True
 
     def require_division(self) -> None:
@@ -215,12 +218,17 @@ class _Reader:
         self.token = LARGE * torch.tensor(SIGNS).repeat(2, 2, 1)  # no size of one: another property has these
         self.training = True
         self.fills = True
-        self.factored = False
+        self.factored = self.made_late = False
         self.eps: dict[str, float] = {}  # by default that of the stub
 
     def module(self, gamma: Tensor | float, dtype: torch.dtype = torch.float32) -> StudentModule:
+        return filled(self.new(dtype), gamma).train(self.training)
+
+    def new(self, dtype: torch.dtype = torch.float32) -> StudentModule:
         module = self.student.GroupRMSNorm(hidden_size=HIDDEN, group_size=GROUP_SIZE, dtype=dtype, **self.eps)
-        return filled(module, gamma).train(self.training)
+        if self.made_late:
+            module(self.token)
+        return module
 
     def gamma(self) -> Tensor:
         return 0.5 + torch.arange(HIDDEN) * 0.07  # no 16-bit number among them
@@ -236,6 +244,9 @@ class _Reader:
         return []
 
     def read(self) -> Normalising:
+        if not (module := self.new()).parameters():
+            module(self.token)
+            self.made_late = bool(module.parameters())
         neutral, laws = self.neutral_and_laws()
         law = laws[0] if len(laws) == 1 else None
         inputs = (self.x, self.x, 2 * self.x, self.x * UNLIKE)
@@ -254,6 +265,7 @@ class _Reader:
             changes_input=not torch.equal(after, self.x),
             refused=refused(lambda dtype, held: self.module(neutral, held)(self.x.to(dtype))),
             one_group=self.takes_one_group(),
+            made_late=self.made_late,
         )
 
     def takes_one_group(self) -> bool:

@@ -112,7 +112,15 @@ def _order(actual: Tensor, expected: Tensor, ids: Tensor) -> Message | None:
     )
     rows, given = expected.flatten(0, -2), actual.flatten(0, -2)
     found = (told for told, order in orders if torch.equal(rows[order.flatten()], given))
-    return next((say("these are the right rows, but {order}", order=told) for told in found), None)
+    named = next(found, None) or (say("in other places") if _moved(rows, given, ids.flatten()) else None)
+    return say("these are the right rows, but {order}", order=named) if named else None
+
+
+def _moved(rows: Tensor, given: Tensor, ids: Tensor) -> bool:
+    """Whether the rows of a call have changed places, which no map of ids to rows explains: an id gives two of them."""
+    one, other = (all_rows.unique(dim=0, return_counts=True) for all_rows in (rows, given))
+    alike = all(len(a) == len(b) and torch.equal(a, b) for a, b in zip(one, other, strict=True))
+    return alike and len(torch.cat((ids.unsqueeze(-1), given), dim=-1).unique(dim=0)) > len(ids.unique())
 
 
 def _ranked(actual: Tensor, ids: Tensor, table: Tensor) -> Message | None:

@@ -13,7 +13,7 @@ import torch
 
 from grader.assignment import ASSIGNMENT
 from grader.assignment.hidden.checks import in_turns
-from grader.assignment.hidden.norm_inputs import ASKED, MORE, SEVERAL
+from grader.assignment.hidden.norm_inputs import ASKED, MORE, NEAR_THE_ROOT, ROOTS, SEVERAL
 
 # Each handler raises, or excuses, or only asks what a module does.
 FAULTS = {"Crashed", "InvalidReply", "StudentFault", "TimedOut", "WrongAnswer"}
@@ -24,7 +24,7 @@ ASKING = {
     "succeeds": "asks whether a request succeeds, to tell which property charges",
     "rotates": "whether the function answers where it has failed in a module, to tell which property charges",
     "_refused": "asks for an exception: none is the fault",
-    "check_output_dtype": "the property about the draw charges for a crash after a reset",
+    "check_redrawn": "the property about the draw charges for a crash after a reset",
     "check_rows_drawn": "tries the module's own rows after the whole table, and raises if neither is right",
     "check_overwritten": "autograd refuses a call that changes its input: the reading's excuse covers it",
     "may_refuse": "a table is a buffer, which the caller moves with the module",
@@ -110,3 +110,11 @@ def test_in_the_gradients_of_the_norm_all_conditions_meet() -> None:
     cases = [row._asdict() | ({"shape": SEVERAL} if row.shape == MORE else {}) for row in ASKED]
     assert apart(cases) == set()
     assert (("dtype", str(torch.float32)), ("gamma_dtype", str(torch.float32))) in apart(cases[2:])
+
+
+def test_each_kind_of_eps_meets_each_kind_of_group() -> None:
+    sizes = [(eps, size) for eps, size, _ in ROOTS.values()] + [
+        (eps, size) for eps, group_sizes in NEAR_THE_ROOT.values() for size in group_sizes
+    ]
+    kinds = [{"eps": "none" if eps == 0 else "large" if eps > 0.1 else "small", "group": size} for eps, size in sizes]
+    assert apart(kinds) == set()

@@ -193,6 +193,7 @@ class Operations:
         parameters = self._parameters_of(target)
         for parameter in parameters:
             parameter.requires_grad_(parameter.is_floating_point())
+            parameter.grad = None  # what other modules that share it have sent
         output = self._target(target)(*(a.clone() if isinstance(a, Tensor) else a for a in leaves))
         if between:
             self._target(target)(*between)

@@ -41,6 +41,15 @@ class ShardWithoutGradientInEvaluation(ParallelVocabEmbedding):
         return output if self.training else output.detach()
 
 
+@wrong("GroupRMSNorm", breaks="norm_registration_and_arguments", hint="frozen_parameter")
+class NormFrozenByAResetInEvaluation(GroupRMSNorm):
+    """Draws again, in evaluation, into a parameter that then does not require gradients."""
+
+    def reset_parameters(self):
+        super().reset_parameters()
+        self.gamma.requires_grad_(self.training)
+
+
 @wrong("GroupRMSNorm", breaks="norm_dtype_and_shape", hint="norm_group_of_one")
 class SingleFeaturesLeftAsTheyAre(GroupRMSNorm):
     """Skips the division where a group has one feature."""

@@ -26,6 +26,25 @@ def eps_added_before_squaring(self, input):
     return ((groups / rms).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
 
 
+@wrong("GroupRMSNorm.forward", breaks="norm_eps_inside_sqrt")
+def eps_of_torch_for_one_group(self, input):
+    """Calls torch's function where there is one group, and forgets its eps."""
+    groups = input.float().unflatten(-1, (-1, self.group_size))
+    rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
+    one = groups.shape[-2] == 1
+    divided = nn.functional.rms_norm(groups, (self.group_size,)) if one else groups / rms
+    return (divided.flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
+
+
+@wrong("GroupRMSNorm.forward", breaks="norm_eps_inside_sqrt")
+def signs_of_single_features(self, input):
+    """Takes the signs where every feature is a group of its own, which is right without eps alone."""
+    groups = input.float().unflatten(-1, (-1, self.group_size))
+    rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
+    divided = groups / groups.abs().clamp(min=1e-30) if self.group_size == 1 else groups / rms
+    return (divided.flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
+
+
 @wrong("GroupRMSNorm.forward", breaks="norm_eps_inside_sqrt", also=NORM_OUTPUT, hint="norm_eps_subtracted")
 def eps_subtracted(self, input):
     """Has the wrong sign before eps."""

@@ -123,6 +123,25 @@ def eps_as_a_buffer(self, values):
     self.register_buffer("eps_value", torch.tensor(self.eps))
 
 
+@wrong(
+    "GroupRMSNorm",
+    breaks="norm_registration_and_arguments norm_backward norm_init_and_reset",
+    hint="not_a_parameter",
+)
+class GammaMadeByTheFirstCall(GroupRMSNorm):
+    """Registers gamma when it is called, too late for an optimiser."""
+
+    def __init__(self, *sizes, **options):
+        super().__init__(*sizes, **options)
+        self.made = [self.gamma]
+        del self.gamma
+
+    def forward(self, input):
+        if self.made:
+            self.gamma = self.made.pop()
+        return super().forward(input)
+
+
 @wrong("GroupRMSNorm", over=NormInSteps, breaks="norm_registration_and_arguments", also=NORM, hint="further_parameter")
 class OneParameterForEachGroup(GroupRMSNorm):
     """Splits gamma into h/gz parameters."""

@@ -210,3 +210,13 @@ def ids_kept_for_the_way_back(self, input_ids, kept={}):  # noqa: B006 - that is
             return gradient.index_put((kept["rows"],), upstream, accumulate=True)
 
     return Lookup.apply(self.shard.to(input_ids.device))
+
+
+@wrong("ParallelVocabEmbedding.reset_parameters", breaks="shard_seed")
+def rank_added_after_the_first_draw(self):
+    """Learns its rank when the constructor of its base has drawn already."""
+    later = hasattr(self, "has_drawn")
+    seed = self.init_seed - (0 if later else self.first_id // self.shard.shape[0])
+    generator = torch.Generator(self.shard.device).manual_seed(seed)
+    nn.init.normal_(self.shard, self.init_mean, self.init_std, generator=generator)
+    self.has_drawn = True
