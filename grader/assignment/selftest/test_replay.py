@@ -297,22 +297,23 @@ def test_a_worker_is_lent_for_one_task_only() -> None:
     """What it has imported for a task, a reading say, is never behind the answers for another one."""
     lender = Lender(lambda _: Lent([]))  # type: ignore[arg-type,return-value] # as far as a lender uses it
     found: dict[str, Any] = {}
+    start: Callable[[Any], Any] = lender.start
     for task in ("norm", "rotation"):
         lender.task = task
-        found[task] = lender.start({})
+        found[task] = start({})
         found[task].close()
     assert found["norm"] is not found["rotation"]
     lender.task = "norm"
-    assert lender.start({}) is found["norm"]
+    assert start({}) is found["norm"]
     found["norm"].close()
     lender.end_idle("norm")
     assert found["norm"].closed
     assert not found["rotation"].closed
     lender.task = ""
-    assert lender.start({}) is found["rotation"]
+    assert start({}) is found["rotation"]
     found["rotation"].close()
     lender.task = "rotation"
-    assert lender.start({}) is not found["rotation"]
+    assert start({}) is not found["rotation"]
     lender.end_idle()
     assert found["rotation"].closed
 
