@@ -62,11 +62,10 @@ def notebook(*sources: str, kind: str = "code") -> str:
 
 
 @pytest.mark.process
-def test_a_bundle_without_notebooks_mentions_no_handbook(
-    built: dict[str, Path], signatures: Path, tmp_path: Path
-) -> None:
+@pytest.mark.usefixtures("built", "signatures")
+def test_a_bundle_without_notebooks_mentions_no_handbook(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    run("release", out, "--handout", built["handout"], "--signatures", signatures, "--no-notebooks")
+    run("release", out, "--build", tmp_path, "--no-notebooks")
     (path,) = out.glob("*.zip")
     with zipfile.ZipFile(path) as archive:
         names = archive.namelist()
@@ -223,12 +222,10 @@ def test_hidden_tests_are_secret_in_chinese_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_leak_stops_the_release_and_nothing_is_written(
-    built: dict[str, Path], signatures: Path, tmp_path: Path
-) -> None:
+@pytest.mark.usefixtures("signatures")
+def test_a_leak_stops_the_release_and_nothing_is_written(built: dict[str, Path], tmp_path: Path) -> None:
     (built["notebooks/en"] / "n.ipynb").write_text(notebook(RENAMED))
-    folders = [word for name in ("handout", "notebooks", "handbook") for word in (f"--{name}", tmp_path / name)]
-    result = command("release", tmp_path / "out", *folders, "--signatures", signatures)
+    result = command("release", tmp_path / "out", "--build", tmp_path)
     assert result.exit_code == 2
     assert "notebooks/en/n.ipynb, cell 1:3: the same statement as ref/functional.py:" in result.stderr
     assert result.stderr.splitlines()[-1] == "grader: nothing was released."
