@@ -87,7 +87,7 @@ def told(path: str, old: str, new: str, failed: str) -> PropertyReport:
          "        rows = torch.arange(seq_len).clamp(max=len(self.cos) - 1)\n"
          "        return apply_rotary_pos_emb(input, self.cos[rows], self.sin[rows])", "rope_static",
          ["all positions from 11 on are rotated alike", "Cases with eval fail"]),
-    ], 3),
+    ], 5),
 )  # fmt: skip
 def test_a_failure_is_told_beside_what_passes(path: str, old: str, new: str, failed: str, said: list[str]) -> None:
     report = told(path, old, new, failed)
@@ -108,7 +108,7 @@ def test_a_failure_is_told_beside_what_passes(path: str, old: str, new: str, fai
         (NORM, f"* {GAMMA}", f"* {GAMMA}.bfloat16()", "norm_float32_inside", "few_digits"),
         (NORM, WIDE, f"{WIDE}.clamp(-1000, 1000)", "norm_float32_inside", "norm_input_clamped"),
         (TURN, "(input * cos", "(input * cos.abs()", "rotary_pairing_and_sign", "rotary_sign_lost"),
-    ], 3),
+    ], 5),
 )  # fmt: skip
 def test_a_hint_follows_the_facts_beside_it(path: str, old: str, new: str, failed: str, named: str) -> None:
     assert told(path, old, new, failed).misconception == named
@@ -131,7 +131,7 @@ def test_a_hint_follows_the_facts_beside_it(path: str, old: str, new: str, faile
         (ROPE, "if seq_len > cos.shape[0]:", "if seq_len >= cos.shape[0] - 1:", "rope_boundary"),
         (ROPE, BASE, BASE.replace("* ratio", "* (ratio - 1)"), "rope_exact_angles"),
         (ROPE, GROWN, GROWN.replace("seq_len]", "max(len(cos) - 1, 1)][:seq_len]"), "rope_boundary"),
-    ], 3),
+    ], 5),
 )  # fmt: skip
 def test_a_mistake_that_only_looks_like_a_known_one_gets_no_name(path: str, old: str, new: str, failed: str) -> None:
     """Each got the name of another mistake when names followed from which case fails, or from what it rules out."""
