@@ -95,7 +95,6 @@ def test_the_bundle_holds_the_public_parts_and_nothing_else(
 
 
 LINE = "    return (input * cos + rotated_half * sin).to(input.dtype)"
-HIDDEN_LINE = b64encode(LINE.encode()).decode()
 CASES = next(line for line in EPS.splitlines() if line.startswith("@pytest.mark.parametrize(") and "3e-2" in line)
 OWN_NAMES = """
 class Norm:
