@@ -60,9 +60,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with files that have many dear tests, so that no worker has one left when the others have finished."""
+    """Begin with files of many dear tests, or of many, so that no worker has one left when the others have finished."""
     dear = Counter(item.path for item in items if any(map(item.get_closest_marker, ("slow", "process"))))
-    items.sort(key=lambda item: -dear[item.path])
+    every = Counter(item.path for item in items)
+    items.sort(key=lambda item: (-dear[item.path], -every[item.path]))
 
 
 def pytest_collection_finish() -> None:
