@@ -543,7 +543,16 @@ def check_witness(
             student.excuse(fault, ("norm_gamma", "norm_purity"))  # no rounding, but a gamma of another call or time
             return
         added = x[held].double().square() * (narrow.square().reciprocal() - 1)  # of flat tokens
-        raise fault.with_more(told_added(added, eps) if gamma is None else None, largest(x, fault)) from None
+
+        def check_clamped(bound: float) -> None:
+            require(bool((x.abs() > bound).any()), NOTHING)
+            check(output(x.float().clamp(-bound, bound), torch.float32)[held])
+
+        most = torch.finfo(torch.float16).max
+        bounds = {most, float(torch.tensor(most, dtype=x.dtype))}  # the latter where the input is clamped as it is
+        clamped = [say(CLAMPED, bound=f"{one:g}") for one in sorted(bounds) if succeeds(partial(check_clamped, one))]
+        told = clamped[:1] or [largest(x, fault)]
+        raise fault.with_more(told_added(added, eps) if gamma is None else None, *told) from None
 
 
 def is_by_feature(output: Tensor, wide: Tensor, dtype: torch.dtype) -> bool:

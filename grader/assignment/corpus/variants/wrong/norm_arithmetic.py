@@ -163,6 +163,15 @@ def roots_by_logarithms(self, input):
     return (output.flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
 
 
+@wrong("GroupRMSNorm.forward", breaks="norm_float32_inside", hint="norm_input_clamped")
+def narrow_inputs_clipped_to_float16(self, input):
+    """Clips inputs of 16 bits to the range of float16, which bfloat16 exceeds, before it converts them."""
+    narrow = input.dtype in (torch.float16, torch.bfloat16)
+    groups = (input.clamp(-65504, 65504) if narrow else input).double().unflatten(-1, (-1, self.group_size))
+    rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
+    return ((groups / rms).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
+
+
 @wrong("GroupRMSNorm.forward", breaks="norm_backward", hint="norm_backward_formula")
 def own_backward_with_a_sum_for_the_mean(self, input):
     """Has a backward of its own, which sums over a group where it should average."""
