@@ -12,7 +12,7 @@ torch_index_cuda := --index-url https://download.pytorch.org/whl/cu130
 torch_index      := $(torch_index_$(TORCH))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test watch demo chat practice submit grade handout signatures release notebooks notebooks-grade handbook quick check tested lint types verify gallery mutants bench lock clean
+.PHONY: help setup test watch demo chat practice submit grade handout signatures release notebooks notebooks-grade handbook quick fast check tested lint types verify gallery mutants bench lock clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -123,7 +123,10 @@ PYTEST   = env -u PYTHONDONTWRITEBYTECODE $(PY) -m pytest -q -n $(WORKERS) --dis
 quick: WORKERS ?= 2
 check: WORKERS ?= 3
 
-quick: lint ## first check of a change, a minute or two: lint, types, and the fast tests that start no process
+quick: ## first check of a change, a minute or two: lint, types, and the fast tests that start no process
+	@$(MAKE) --no-print-directory --jobs=2 lint fast WORKERS=$(WORKERS)
+
+fast: $(VENV)/.everything
 	@$(VENV)/bin/mypy & types=$$!; GRADER_QUICK=1 $(PYTEST) -m "not slow and not process" $(SUITE); tests=$$?; wait $$types && exit $$tests
 
 # Coverage costs half as much again, so it is measured where a test can add to it: grader/selftest/measured.py.

@@ -19,7 +19,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from grader.core.messages import UserError
-from grader.core.results.language import ADVICE, chinese_words
+from grader.core.results.views import ADVICE, chinese_words
 
 from .assignment import Assignment
 from .sandbox.limits import Level, Limits
@@ -73,7 +73,7 @@ def conditions(settings: Settings) -> Conditions:
     """Everything but the submission that a report depends on: settings, code and rubric, versions, machine.
 
     The command line is left out: a report records it, as it records times, but no result depends on it. Points, the
-    policy and words are views of the outcomes (``results/language.py``): :func:`view` names them.
+    policy and words are views of the outcomes (``results/views.py``): :func:`view` names them.
     """
     chosen = {name: json.dumps(value) for name, value in asdict(settings).items() if name not in APART}
     return chosen | {"code and rubric": settings.assignment.code_sha256()} | dict(_machine())

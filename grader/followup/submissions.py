@@ -15,7 +15,7 @@ from grader.core.assignment import Assignment
 from grader.core.cli.grade import found, with_files
 from grader.core.cli.terminal import chosen, fail, warn
 from grader.core.intake.candidate import Candidate
-from grader.core.intake.reader import Reader
+from grader.core.intake.reading_process import Reader
 from grader.core.intake.submission import Submission
 from grader.core.results.database import LEDGER, reading
 from grader.core.results.report import Report

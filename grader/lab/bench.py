@@ -31,7 +31,7 @@ from grader.assignment import ASSIGNMENT
 from grader.core.assignment import rubric_or_exit
 from grader.core.cli.terminal import ERR, follow
 from grader.core.intake.discover import discover
-from grader.core.intake.reader import Reader
+from grader.core.intake.reading_process import Reader
 from grader.core.intake.submission import Submission
 from grader.core.results.database import LEDGER, opened
 from grader.core.run.class_run import Run

@@ -47,10 +47,9 @@ EXECUTED = "executed"  # the notebooks with solutions, and the figures for stude
 
 def release(
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Output folder for the zip and the git repository.")],
-    handout: Annotated[Path, typer.Option(help="Output of `make handout`.")] = Path("build/handout"),
-    notebooks: Annotated[Path, typer.Option(help="Output of `make notebooks`.")] = Path("build/notebooks"),
-    handbook: Annotated[Path, typer.Option(help="Output of `make handbook`.")] = Path("build/handbook"),
-    signatures: Annotated[Path, typer.Option(help="Output of `make signatures`.")] = Path("build/signatures"),
+    build: Annotated[
+        Path, typer.Option(help="Output of `make handout`, `make notebooks`, `make handbook` and `make signatures`.")
+    ] = Path("build"),
     no_notebooks: Annotated[
         bool, typer.Option("--no-notebooks", help="Leave out the walk-through and its handbook.")
     ] = False,
@@ -61,12 +60,15 @@ def release(
 
     prepare(out)
     name = chosen().rubric.id
-    built = {"handout": handout}
+    built, notebooks = {"handout": build / "handout"}, build / "notebooks"
     if not no_notebooks and NOTEBOOKS.is_dir():  # an assignment may have none
-        built |= {"handbook": handbook, **{f"notebooks/{lang}": notebooks / lang / RELEASED for lang in LANGUAGES}}
+        built |= {
+            "handbook": build / "handbook",
+            **{f"notebooks/{lang}": notebooks / lang / RELEASED for lang in LANGUAGES},
+        }
     executed = {lang: notebooks / lang / EXECUTED for lang in LANGUAGES if not no_notebooks}
     try:
-        files = bundle(built, signatures, executed)
+        files = bundle(built, build / "signatures", executed)
     except ReleaseRefused as refusal:
         for line in str(refusal).splitlines():
             warn(line)

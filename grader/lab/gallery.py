@@ -21,9 +21,9 @@ from grader.assignment.corpus.variants import all_variants
 from grader.core.assignment import rubric_or_exit
 from grader.core.cli.terminal import follow
 from grader.core.intake.submission import Submission
-from grader.core.results.language import in_language
 from grader.core.results.outcome import Outcome
 from grader.core.results.report import PropertyReport, Report
+from grader.core.results.views import in_language
 from grader.core.run.executors import LocalExecutor
 from grader.core.run.schedule import grade_all
 from grader.core.settings import Settings

@@ -16,7 +16,7 @@ from grader import PACKAGE
 from grader.assignment import ASSIGNMENT
 from grader.core.assignment import Assignment, rubric_or_exit
 from grader.core.messages import read_words
-from grader.core.results.language import tables
+from grader.core.results.views import tables
 from grader.core.rubric import LANGUAGES, Task
 
 MARK = re.compile(r'mark\.rubric\("(\w+)"\)')

@@ -10,7 +10,6 @@ from grader.core.intake.origin import Origin, Student
 from grader.core.judge.wording import PLACES
 from grader.core.messages import as_data, quoted, say
 from grader.core.pages.render import NOTHING, Pages
-from grader.core.results.language import task_in_language
 from grader.core.results.outcome import FRAME, RAISED, Outcome
 from grader.core.results.report import (
     CaseReport,
@@ -21,6 +20,7 @@ from grader.core.results.report import (
     SubmissionInfo,
     TaskReport,
 )
+from grader.core.results.views import task_in_language
 from grader.core.rubric import Property, Task
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest.reports import PROVENANCE as PROVENANCE

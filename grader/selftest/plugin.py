@@ -13,6 +13,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, settings
 
+from grader.core.sandbox.worker import seed_none
 from grader.selftest import LONG
 from grader.selftest.commands import compile_templates_once, read_commands_once
 from grader.selftest.fixtures import assignment as assignment
@@ -52,15 +53,17 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register the plugins that are objects."""
     read_commands_once()
     compile_templates_once()
+    seed_none(*(kind for kind in (torch.cuda, torch.xpu, torch.mtia) if not kind.is_available()))
     config.pluginmanager.register(ForkServers(), "fork servers")
     config.pluginmanager.register(Measured(tracer_of_this_process()), "measured")
     config.pluginmanager.register(Starts(strict="not process" in str(config.getoption("markexpr"))), "starts")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with files that have many dear tests, so that no worker has one left when the others have finished."""
+    """Begin with files of many dear tests, or of many, so that no worker has one left when the others have finished."""
     dear = Counter(item.path for item in items if any(map(item.get_closest_marker, ("slow", "process"))))
-    items.sort(key=lambda item: -dear[item.path])
+    every = Counter(item.path for item in items)
+    items.sort(key=lambda item: (-dear[item.path], -every[item.path]))
 
 
 def pytest_collection_finish() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from grader.core.grades.graded import GradedClass
 from grader.core.intake.origin import Origin, Student
 from grader.core.results.database import opened
-from grader.core.results.files import stamp
+from grader.core.results.files import stamp, write_json
 from grader.core.results.ledger import Ledger
 from grader.core.results.outcome import Outcome
 from grader.core.results.report import (
@@ -24,7 +24,6 @@ from grader.core.results.report import (
     Summary,
     TaskReport,
     summary_line,
-    write_json,
 )
 from grader.core.rubric import Rubric
 

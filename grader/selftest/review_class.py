@@ -10,8 +10,9 @@ from starlette.testclient import TestClient
 
 from grader.core.intake.origin import Origin, Student
 from grader.core.intake.submission import Submission
+from grader.core.results.files import write_json
 from grader.core.results.outcome import Outcome
-from grader.core.results.report import Attention, Report, Summary, write_json
+from grader.core.results.report import Attention, Report, Summary
 from grader.core.results.written import note
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.extras.decisions.file import read

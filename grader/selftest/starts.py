@@ -39,8 +39,8 @@ class Starts:
 
         BaseProcess.start = counted  # type: ignore[assignment, method-assign]
 
-    def _audit(self, event: str, _: tuple[Any, ...]) -> None:
-        self._count += event in EVENTS
+    def _audit(self, event: str, _: tuple[Any, ...], events: frozenset[str] = EVENTS) -> None:
+        self._count += event in events  # bound here: when the interpreter ends, the module's names are gone first
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:

@@ -14,7 +14,7 @@ from grader import __main__ as cli
 from grader.core.assignment import Assignment
 from grader.core.cli import terminal
 from grader.core.intake.discover import discover
-from grader.core.intake.reader import Reader
+from grader.core.intake.reading_process import Reader
 from grader.core.rubric import load_rubric
 from grader.examples.small.grader.assignment import ASSIGNMENT
 

@@ -11,9 +11,9 @@ from grader.core.intake.origin import Origin
 from grader.core.intake.submission import Concern
 from grader.core.messages import Message, from_data, quoted, say
 from grader.core.results.attention import attention
-from grader.core.results.language import told
 from grader.core.results.outcome import FRAME, RAISED, RAISED_INSIDE, SYNTAX_ERROR, Outcome
 from grader.core.results.report import Report
+from grader.core.results.views import told
 from grader.core.rubric import LatePenalty
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest.class_reports import MESSAGES, graded, ungraded

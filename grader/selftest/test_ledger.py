@@ -13,10 +13,10 @@ from grader import REPOSITORY
 from grader.core.intake.submission import Concern
 from grader.core.messages import say
 from grader.core.results.database import LEDGER, LedgerError, opened, transaction
-from grader.core.results.files import stamp
+from grader.core.results.files import json_text, stamp
 from grader.core.results.ledger import Ledger
 from grader.core.results.outcome import Outcome
-from grader.core.results.report import Report, json_text
+from grader.core.results.report import Report
 from grader.extras.decisions import extension
 from grader.selftest.class_reports import graded
 from grader.selftest.reports import FAILED, PASSED, USUAL, report, unreadable

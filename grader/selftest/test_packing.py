@@ -19,7 +19,7 @@ from grader.core.intake.discover import IntakeError
 from grader.core.intake.discover import discover as discover_any
 from grader.core.intake.submission import MAX_ENTRIES, MAX_FILES
 from grader.core.messages import Message
-from grader.core.results.language import in_words
+from grader.core.results.views import in_words
 from grader.selftest.submissions import EXPECTED, HANDED_IN, from_folder, write_folder, zipped
 
 Tree = dict[str, str | bytes]

@@ -13,10 +13,10 @@ import pytest
 
 from grader.core.intake.origin import Origin, Student
 from grader.core.messages import say
-from grader.core.results.language import in_language
 from grader.core.results.outcome import Outcome
 from grader.core.results.report import Practice, Report, SubmissionInfo
 from grader.core.results.statistics import entry
+from grader.core.results.views import in_language
 from grader.core.rubric import LANGUAGES, LatePenalty, Policy, Rubric
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest.class_reports import PlainPages, drawn, graded, ungraded, write

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from grader.core.pages.render import HERE
-from grader.core.results.language import in_language
 from grader.core.results.report import Practice
 from grader.core.results.statistics import entry
+from grader.core.results.views import in_language
 from grader.core.rubric import LANGUAGES, Rubric
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest.browser import Tab, needs_axe, needs_browser

@@ -22,10 +22,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grader.assignment import ASSIGNMENT
-from grader.core.intake import reader as reading
+from grader.core.intake import reading_process as reading
 from grader.core.intake.candidate import Candidate
 from grader.core.intake.discover import IntakeError
-from grader.core.intake.reader import MEMORY_MIB, Reader
+from grader.core.intake.reading_process import MEMORY_MIB, Reader
 from grader.core.intake.submission import Expected
 from grader.selftest import LONG
 from grader.selftest.submissions import write_folder, zipped

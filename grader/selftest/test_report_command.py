@@ -28,15 +28,9 @@ from grader import REPOSITORY
 from grader import __main__ as cli
 from grader.core.cli.terminal import LINE_EVERY
 from grader.core.judge.judge import Judge
+from grader.core.results.files import write_json
 from grader.core.results.outcome import Outcome
-from grader.core.results.report import (
-    SCHEMA_VERSION,
-    Report,
-    Summary,
-    SummaryLine,
-    summary_line,
-    write_json,
-)
+from grader.core.results.report import SCHEMA_VERSION, Report, Summary, SummaryLine, summary_line
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest.class_reports import drawn, graded, ungraded, write
 from grader.selftest.reports import report

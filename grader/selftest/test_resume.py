@@ -306,7 +306,7 @@ def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
         ("grader/assignment/rubric.toml", False),
         ("grader/assignment/hidden/test_swiglu.py", True),
         ("grader/core/judge/compare.py", True),
-        ("grader/core/results/language.py", True),
+        ("grader/core/results/views.py", True),
         ("grader/shared/second_device/compute.py", True),
         ("grader/shared/source_rules.py", True),
         ("grader/testing.py", True),

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from grader.core.results.language import ADVICE, CONSEQUENCE
 from grader.core.results.outcome import CaseResult, Outcome, by_property, property_outcome
 from grader.core.results.report import Report
 from grader.core.results.statistics import Bin, ClassStatistics, class_statistics, distribution, entry
+from grader.core.results.views import ADVICE, CONSEQUENCE
 from grader.core.rubric import Rubric
 from grader.selftest.class_reports import graded, ungraded
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from grader.core.assignment import Assignment
-from grader.core.intake.reader import Reader
+from grader.core.intake.reading_process import Reader
 from grader.core.intake.submission import Submission
 
 from .variants import Code, claimed, marked, source_of

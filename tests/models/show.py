@@ -164,7 +164,36 @@ class Section:
 
 
 KINDS = {True: "right", False: "wrong", None: "should"}
-STYLE = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
+STYLE = """
+:root { color-scheme: light dark; --paper: #fdfdfb; --ink: #1f2328; --dim: #5c6470; --line: #d6d9de;
+  --band: #d9dde3; --calm: #1f6fb2; --warm: #c2410c; --good: #1a7f37; }
+@media (prefers-color-scheme: dark) { :root { --paper: #16191d; --ink: #e6e8eb; --dim: #a2aab5; --line: #3a4048;
+  --band: #353b44; --calm: #6cb2f0; --warm: #ff9a62; --good: #5fca7c; } }
+body { font: 16px/1.55 system-ui, sans-serif; background: var(--paper); color: var(--ink); max-width: 46rem;
+  margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; margin-top: 2.5rem; }
+table { border-collapse: collapse; width: 100%; }
+td { border-top: 1px solid var(--line); padding: .35rem .5rem .35rem 0; vertical-align: top;
+  overflow-wrap: anywhere; }
+code { font: .9em ui-monospace, monospace; }
+blockquote { margin: 1rem 0; padding: .7rem 1rem; border-left: 3px solid var(--line);
+  font-family: ui-serif, Georgia, serif; white-space: pre-wrap; overflow-wrap: anywhere; max-height: 24rem;
+  overflow-y: auto; }
+blockquote b { color: var(--dim); font-weight: normal; } figure { margin: 0; } figcaption { margin-top: 1rem; }
+figcaption + blockquote { margin-top: .3rem; }
+.side { display: grid; grid-template-columns: repeat(auto-fit, minmax(13rem, 1fr)); gap: 0 1.5rem; }
+.should { color: var(--dim); } .right::before { content: "✓ "; color: var(--good); } .wrong { color: var(--warm); }
+.wrong::before { content: "✗ "; } .own::before { content: "● "; color: var(--good); }
+.stand-in::before { content: "○ "; } .stand-in { color: var(--dim); }
+svg { width: 100%; height: auto; font: 12px system-ui, sans-serif; } svg text { fill: var(--dim); }
+.band { fill: var(--band); } .grid { stroke: var(--line); stroke-width: .5; }
+.border { stroke: var(--dim); stroke-dasharray: 3 3; } .curve { fill: none; stroke-width: 2.2; }
+.own, .scaled { stroke: var(--calm); } .no_gamma, .single { stroke: var(--good); stroke-dasharray: 7 4; }
+.neighbours, .unscaled { stroke: var(--warm); stroke-dasharray: 2 4; stroke-linecap: round; }
+.legend { list-style: none; padding: 0; }
+.legend svg { width: 2.6rem; height: .8rem; margin-right: .5rem; }
+@media (max-width: 34rem) { svg { font-size: 19px; } }
+"""
 
 
 def page(about: str, reports: Iterable[Report], sections: Iterable[Section], language: Language) -> str:
@@ -173,7 +202,7 @@ def page(about: str, reports: Iterable[Report], sections: Iterable[Section], lan
     body = "\n".join((*_layers(reports, language), *(part for one in sections for part in _section(one))))
     return (
         f'<!doctype html>\n<html lang="{language}">\n<head>\n<meta charset="utf-8">\n{tag("title", title)}\n'
-        f'<meta name="viewport" content="width=device-width">\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n'
+        f'<meta name="viewport" content="width=device-width">\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n'
         f"{tag('h1', title)}\n{tag('p', about)}\n{body}\n{tag('p', say(language, 'not_shown'), class_='should')}\n"
         "</main>\n</body>\n</html>\n"
     )

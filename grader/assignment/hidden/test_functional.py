@@ -334,10 +334,11 @@ def test_output_is_like_the_input(
             wide = third
     dtypes_told = {"dtype": name(dtype), "tables": name(table_dtype)}
     what = say("{dtype} output from {tables} tables, compared with float32", **dtypes_told)
+    found = numbers(output, x.shape)
     try:
-        check_close(numbers(output, x.shape), wide, turning_scale(x), unit, FORWARD_LIMIT[unit], what)
+        check_close(found, wide, turning_scale(x), unit, FORWARD_LIMIT[unit], what)
     except WrongAnswer as fault:
-        raise fault.with_more(partial(told_changed, output, x, cos, sin), largest(x, fault)) from None
+        raise fault.with_more(partial(told_changed, found, x, cos, sin), largest(x, fault)) from None
 
 
 def exact_by_contract(student: Student, seed: int, device: str) -> None:

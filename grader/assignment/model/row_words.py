@@ -68,7 +68,8 @@ def check_rows(output: Tensor, expected: Tensor, ids: Tensor, table: Tensor, wha
             some = [say(ROWS_TIMES, factor=in_two_decimals(float(factors[0]))) if alike else ROWS_TIMES_SOME]
         changed = [told for told, way in CHANGES if torch.equal(actual, way(expected.cpu().double()))]
         wrong_ones = say(WRONG_ROWS, what=what, n=(n := int(wrong.sum())), all=wrong.numel())
-        if 2 * n < wrong.numel() and bool(wrong.flatten()[-n:].all()) and not bool(actual[wrong].any()):
+        is_place = bool(wrong.flatten()[-n:].all() and torch.isin(ids[wrong], ids[~wrong]).all())  # not the ids
+        if is_place and not bool(actual[wrong].any()):
             return wrong_ones.then(say(LEFT_OUT, n=n, all=wrong.numel()))
         order = _order(actual, expected.cpu().double(), ids) or _ranked(actual, ids, table.double())
         return wrong_ones.then(*(changed or some), *filter(None, [order]))

@@ -419,6 +419,7 @@ def test_a_checkpoint_that_is_not_whole_is_refused(data: bytes) -> None:
         read(data)
 
 
+@pytest.mark.slow
 def test_training_writes_a_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two steps on a few sentences: far from a model, but what the demo reads."""
     prose = "\n\n".join(

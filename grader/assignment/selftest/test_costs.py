@@ -15,6 +15,7 @@ from grader.assignment.corpus.variants.slips import submission
 from grader.assignment.corpus.variants.slips.slip import slip
 from grader.assignment.corpus.variants.slips.styles import ROTATION_WITH_BACKWARD
 from grader.lab.charges import judged, lost, subjects
+from grader.selftest import in_quick
 from grader.specimens.variants import Variant
 
 # For each class the least and the most points, and mistakes of it, by the last part of their names.
@@ -80,6 +81,7 @@ COSTS = {
     ),
 }
 CASES = [(name, least, most) for least, most, names in COSTS.values() for name in names.split()]
+QUICK = in_quick(CASES, 3)
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +89,7 @@ def mistakes() -> Mapping[str, Variant]:
     return {found.name.rpartition(".")[2]: found for _, found in subjects(("variants", "slips"), 1)}
 
 
-@pytest.mark.parametrize(("name", "least", "most"), CASES, ids=[name for name, _, _ in CASES])
+@pytest.mark.parametrize(("name", "least", "most"), QUICK, ids=[name for name, *_ in QUICK])
 def test_a_mistake_costs_what_a_lecturer_would_sign(
     mistakes: Mapping[str, Variant], name: str, least: float, most: float
 ) -> None:

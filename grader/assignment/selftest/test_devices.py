@@ -14,8 +14,8 @@ from grader.assignment.corpus.variants import all_variants
 from grader.core.judge import hidden_tests
 from grader.core.judge.devices import devices, why_not_simulated
 from grader.core.judge.excuses import Elsewhere
-from grader.core.results.language import in_words
 from grader.core.results.outcome import CaseResult, Outcome
+from grader.core.results.views import in_words
 from grader.lab import charges
 from grader.lab.charges import lost, task_of
 from grader.selftest import LONG, in_quick, some

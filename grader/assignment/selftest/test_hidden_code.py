@@ -30,6 +30,7 @@ ASKING = {
     "may_refuse": "a table is a buffer, which the caller moves with the module",
     "read_asking": "a reading, which is paid for by what it finds",
     "told_ratio": "words of a message",
+    "told_converted": "words of a message",
     "last": "words of a message: which earlier calls a fault needs",
     "picks": "words of a message: the k' of each length",
     "read_shows": "a reading, which is paid for by what it finds",

@@ -21,7 +21,7 @@ import pytest
 
 from grader.assignment import ASSIGNMENT
 from grader.core.intake.candidate import Candidate
-from grader.core.intake.reader import Reader
+from grader.core.intake.reading_process import Reader
 from grader.core.intake.submission import Submission
 from grader.core.judge.judge import Judge
 from grader.selftest import LONG

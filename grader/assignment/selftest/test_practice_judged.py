@@ -98,6 +98,7 @@ def answers(visible: Callable[..., Tensor]) -> list[object]:
     return found
 
 
+@pytest.mark.slow
 def test_the_right_ones_agree_everywhere_and_each_wrong_one_differs_somewhere() -> None:
     given = {name: answers(visible) for name, visible in implementations()}
     (right,) = [next(answer for name, answer in given.items() if name == RIGHT[0])]

@@ -17,7 +17,16 @@ from grader.assignment import ASSIGNMENT
 from grader.core.judge import record
 from grader.core.judge.faults import Crashed, StudentFault, TimedOut
 from grader.core.judge.record import Noted, Recording, Replies, alike
-from grader.core.judge.replay import IN_FLIGHT, SAMPLED, Replay, Replayed, Unforeseen, sampled_requests, shuffled
+from grader.core.judge.replay import (
+    IN_FLIGHT,
+    SAMPLED,
+    Lender,
+    Replay,
+    Replayed,
+    Unforeseen,
+    sampled_requests,
+    shuffled,
+)
 from grader.core.judge.student import Student
 from grader.core.judge.time_left import TimeLeft
 from grader.core.messages import say
@@ -266,6 +275,47 @@ class Scripted(InProcessWorker):
     def close(self) -> None:
         """Remember it."""
         self.closed = True
+
+
+class Lent(Scripted):
+    """A worker that is given back when it is closed."""
+
+    def lend(self, keep: Callable[[Scripted], object]) -> None:
+        """Remember who gets it back; without a lender it ends."""
+        self._keep: Callable[[Scripted], object] | None = keep
+
+    def close(self) -> None:
+        """Go back to the lender, or end."""
+        keep, self._keep = self._keep, None
+        if keep is None:
+            super().close()
+        else:
+            keep(self)
+
+
+def test_a_worker_is_lent_for_one_task_only() -> None:
+    """What it has imported for a task, a reading say, is never behind the answers for another one."""
+    lender = Lender(lambda _: Lent([]))  # type: ignore[arg-type,return-value] # as far as a lender uses it
+    found: dict[str, Any] = {}
+    start: Callable[[Any], Any] = lender.start
+    for task in ("norm", "rotation"):
+        lender.task = task
+        found[task] = start({})
+        found[task].close()
+    assert found["norm"] is not found["rotation"]
+    lender.task = "norm"
+    assert start({}) is found["norm"]
+    found["norm"].close()
+    lender.end_idle("norm")
+    assert found["norm"].closed
+    assert not found["rotation"].closed
+    lender.task = ""
+    assert start({}) is found["rotation"]
+    found["rotation"].close()
+    lender.task = "rotation"
+    assert start({}) is not found["rotation"]
+    lender.end_idle()
+    assert found["rotation"].closed
 
 
 class Hangs(InProcessWorker):

@@ -79,6 +79,7 @@ def test_a_style_is_graded_in_a_worker() -> None:
     assert variants.judge_style(ASSIGNMENT, QUICK.number, "a process only").problem == ""
 
 
+@pytest.mark.slow
 def test_a_style_that_loses_points_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     files = {path: text.replace(b"group_size, eps\n", b"group_size, 2 * eps\n") for path, text in QUICK.files.items()}
     monkeypatch.setattr(ASSIGNMENT.part("corpus.styles"), "style", lambda _: replace(QUICK, files=files))

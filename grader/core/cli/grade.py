@@ -20,7 +20,7 @@ from grader.core.grades.people import students
 from grader.core.intake.candidate import Candidate
 from grader.core.intake.discover import FOLDERS, PLATFORMS
 from grader.core.intake.origin import absent, clean
-from grader.core.intake.reader import Reader
+from grader.core.intake.reading_process import Reader
 from grader.core.intake.roster import read_roster
 from grader.core.intake.submission import Expected
 from grader.core.results.database import opened

@@ -10,8 +10,8 @@ import typer
 from grader.core.extras import extra
 from grader.core.grades.graded import GradedClass
 from grader.core.results.files import write_text
-from grader.core.results.language import in_language
 from grader.core.results.statistics import Entry, entry
+from grader.core.results.views import in_language
 from grader.core.results.written import read_attention
 
 from .terminal import (

@@ -19,10 +19,10 @@ from grader.core.extras import extra
 from grader.core.grades.graded import GradedClass
 from grader.core.pages import devices_in
 from grader.core.pages import say as word
-from grader.core.results.language import in_language, repeats
 from grader.core.results.outcome import NO_MISTAKE, Outcome
 from grader.core.results.report import PropertyReport, Report
 from grader.core.results.statistics import ClassStatistics, Entry, beside, class_statistics, entry
+from grader.core.results.views import in_language, repeats
 from grader.core.rubric import Policy, Rubric
 
 from .terminal import OUT, chosen, describe, fail, find, language_of, pseudonyms_of, read_graded, say

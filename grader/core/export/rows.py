@@ -10,9 +10,9 @@ from typing import NamedTuple
 from grader.core.grades.graded import GradedClass, StudentGrade
 from grader.core.intake.origin import Origin, absent
 from grader.core.messages import UserError
-from grader.core.results.language import in_words
 from grader.core.results.policy import Grade
 from grader.core.results.report import Report
+from grader.core.results.views import in_words
 from grader.core.rubric import Rubric
 
 

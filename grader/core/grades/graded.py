@@ -1,7 +1,7 @@
 """A class as graded, and the way from reports to grades.
 
 The way is: report ─► viewed by the rubric ─► decided by people ─► late policy ─► grade. The first step
-(``results/language.py``) is written down, in ``report.json``; the others follow whenever a grade is shown or exported.
+(``results/views.py``) is written down, in ``report.json``; the others follow whenever a grade is shown or exported.
 What people decided is an extra: it turns a :class:`GradedClass` into one whose reports and grades follow decisions.
 """
 

@@ -2,7 +2,7 @@
 
 Nothing is extracted to disk, and no size that an archive claims is believed. A zip's entries are read when they are
 asked for, in steps. A tar archive, compressed or not, is read in one pass, and only files that may be needed are kept:
-it may unpack to anything, which the limits of the process that reads it (``reader.py``) end.
+it may unpack to anything, which the limits of the process that reads it (``reading_process.py``) end.
 """
 
 from __future__ import annotations

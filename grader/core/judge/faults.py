@@ -27,6 +27,7 @@ class StudentFault(Exception):
     """
 
     outcome = Outcome.CRASHED
+    takes_lines = False  # whether what more is told has a line of its own
 
     def __init__(
         self,
@@ -59,15 +60,12 @@ class StudentFault(Exception):
         told, first = copy(self), self._message
 
         def message() -> Message:
-            begun, *others = (one() if callable(one) else one for one in (first, *more))
-            return Message().then(*filter(None, (begun, *map(self._added, filter(None, others)))))
+            begun, *others = filter(None, (one() if callable(one) else one for one in (first, *more)))
+            return begun.then(
+                *(say(ON_A_LINE, told=one) if self.takes_lines and one[0] != "\n" else one for one in others)
+            )
 
         told._message = message
-        return told
-
-    @staticmethod
-    def _added(told: Message) -> Message:
-        """What is told beside the fault itself, as it is put after it."""
         return told
 
 
@@ -96,17 +94,14 @@ class Crashed(StudentFault):
         lacking: What the simulated second device lacks and the code has asked for; empty if nothing.
     """
 
+    takes_lines = True  # what was raised is somebody else's text, which a statement behind it would seem to go on with
+
     def __init__(self, message: Message, types: tuple[str, ...] = (), raw_message: str = "", lacking: str = "") -> None:
         """Keep the message for the student, and what was raised."""
         super().__init__(message)
         self.types = types
         self.raw_message = raw_message
         self.lacking = lacking
-
-    @staticmethod
-    def _added(told: Message) -> Message:
-        """On a line of its own: what was raised is somebody else's text, which another statement would go on with."""
-        return told if told.startswith("\n") else say(ON_A_LINE, told=told)
 
 
 class TimedOut(StudentFault):

@@ -16,7 +16,6 @@ import torch
 from grader import __version__
 from grader.core.intake.submission import Submission
 from grader.core.messages import Message, as_data, say
-from grader.core.results.language import viewed
 from grader.core.results.outcome import (
     ALSO,
     APART,
@@ -38,6 +37,7 @@ from grader.core.results.report import (
     SubmissionInfo,
     TaskReport,
 )
+from grader.core.results.views import viewed
 from grader.core.rubric import Task
 from grader.core.sandbox.handle import InProcessWorker
 from grader.core.sandbox.launch import Zygote

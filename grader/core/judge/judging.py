@@ -86,25 +86,25 @@ class Judging:
         replay = Replay(self._hidden.recordings, student, lender.new, hopeful)
         for prop in self._tests:
             student.announce(prop)
+            lender.task = self._hidden.task_of(prop)
             self._replies[prop], self._replayed[prop] = self._replay(prop, replay)
             if not self._plain:  # then no property that needs what cannot be imported is asked for
                 student.import_faults.update(self._import_faults)
+        lender.task = ""  # files of several tasks are imported
         self._in_doubt = not student.fails_to_import_again()
         # Only now, as lists under way would be charged for what is waited for here; and backwards, so that no property
         # is asked behind the same ones as in the replay.
         # A task that is asked for more than lists has its own process: no file, in a reading, say, spoils another task.
         backwards = list(self._tests)[::-1]
-        for _, of_task in groupby(sorted(backwards, key=self._hidden.task_of), self._hidden.task_of):
+        for task, of_task in groupby(sorted(backwards, key=self._hidden.task_of), self._hidden.task_of):
             props = list(of_task)
             is_asked = not all(self._pass(prop, self._replayed[prop]) or self._is_decided(prop) for prop in props)
-            if is_asked:
-                lender.end_idle()
+            lender.task = task if is_asked else ""
             for prop in props:
                 student.announce(prop)
                 self._decide(prop, lender)
                 student.start_afresh()  # gives a lent worker back
-            if is_asked:
-                lender.end_idle()
+            lender.end_idle(task)
         lender.end_idle()
         self._ask_for_what_is_unpaid(backwards)
         lender.end_idle()  # the sample needs a new process, in which mistakes are then named

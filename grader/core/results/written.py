@@ -13,7 +13,8 @@ from pydantic import TypeAdapter, ValidationError
 from grader.core.messages import UserError
 from grader.core.rubric import first_problem
 
-from .report import Attention, Record, Report, Summary, SummaryLine, summary_line, write_json
+from .files import write_json
+from .report import Attention, Record, Report, Summary, SummaryLine, summary_line
 
 SUMMARY, REPORT = "summary.json", "report.json"
 ReadT = TypeVar("ReadT", bound=Record)

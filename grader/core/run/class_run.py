@@ -15,24 +15,14 @@ from grader.core.grades.graded import DecisionError, GradedClass, decided
 from grader.core.grades.people import Key, key, students
 from grader.core.intake.candidate import Candidate
 from grader.core.intake.origin import Origin, absent
-from grader.core.intake.reader import Reader
+from grader.core.intake.reading_process import Reader
 from grader.core.intake.submission import Concern, Submission
 from grader.core.results.attention import attention
-from grader.core.results.files import Stamp, stamp
-from grader.core.results.language import in_language, viewed
+from grader.core.results.files import Stamp, json_text, stamp, write_json
 from grader.core.results.ledger import Ledger, Recorded
-from grader.core.results.report import (
-    Attention,
-    Environment,
-    Practice,
-    Report,
-    Summary,
-    SummaryLine,
-    json_text,
-    with_origin,
-    write_json,
-)
+from grader.core.results.report import Attention, Environment, Practice, Report, Summary, SummaryLine, with_origin
 from grader.core.results.statistics import Entry, entry
+from grader.core.results.views import in_language, viewed
 from grader.core.results.written import REPORT, SUMMARY, read_report
 from grader.core.settings import Settings, conditions, view
 

@@ -9,7 +9,7 @@ import re
 import socket
 from collections.abc import Collection, Mapping
 from dataclasses import asdict
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from .channel import Channel, PeerClosed
@@ -23,6 +23,11 @@ USES_DYNAMO = re.compile(
     r"checkpoint|dynamo|torch\.compiler\b(?!\.disable)|torch\.optim|torch\.func\b|flex_attention|gradcheck|[\"']meta[\"']"
     r"|use_deterministic|custom_op|DispatchMode|skip_init|torch\.testing|jit\.trace"
 )
+
+
+@lru_cache(64)  # a submission gets several workers
+def _uses_dynamo(text: str) -> bool:
+    return USES_DYNAMO.search(text) is not None
 
 
 class Zygote:
@@ -84,7 +89,7 @@ class Zygote:
         with ours, theirs:
             if hasattr(socket, "SO_PASSCRED"):
                 ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
-            command = {"start": True, "dynamo": any(USES_DYNAMO.search(text) for text in files.values())}
+            command = {"start": True, "dynamo": any(map(_uses_dynamo, files.values()))}
             socket.send_fds(self._control, [json.dumps(command).encode() + b"\n"], [theirs.fileno()])
             pid = int(self._answer()["pid"])
             channel = Channel(ours.detach())

@@ -131,14 +131,19 @@ def prepare(*, gpus: bool) -> None:
     torch.set_num_threads = _keep_one_thread  # type: ignore[assignment] # the parameter has another name there
     torch.compile = _leave_uncompiled
     torch.compiler.disable = lambda fn=None, *_, **__: _leave_uncompiled(fn)  # torch's own imports torch._dynamo
-    for device in (torch.xpu, torch.mtia) if gpus else (torch.cuda, torch.xpu, torch.mtia):
-        device.manual_seed_all = _seed_no_device  # type: ignore[attr-defined] # none of them is here
+    seed_none(*(torch.xpu, torch.mtia) if gpus else (torch.cuda, torch.xpu, torch.mtia))
     torch.backends.cudnn.allow_tf32 = False  # else a float32 convolution on a GPU rounds to 10 bits
 
 
 def _leave_uncompiled(model: Any = None, **_: Any) -> Any:
     """Stands in for ``torch.compile``, also as a decorator: to compile takes files, processes and minutes."""
     return (lambda function: function) if model is None else model
+
+
+def seed_none(*kinds: Any) -> None:
+    """Have ``torch.manual_seed`` pass over kinds of GPU that are not here."""
+    for kind in kinds:
+        kind.manual_seed_all = _seed_no_device
 
 
 def _seed_no_device(seed: int) -> None:

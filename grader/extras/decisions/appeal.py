@@ -18,7 +18,7 @@ from grader.core.cli.terminal import EXIT_GRADER_ERROR, chosen, ending, fail, fi
 from grader.core.grades.graded import GradedClass
 from grader.core.grades.people import listed
 from grader.core.intake.candidate import Candidate
-from grader.core.intake.reader import Reader
+from grader.core.intake.reading_process import Reader
 from grader.core.messages import UserError
 from grader.core.results.database import opened
 from grader.core.results.report import PropertyReport, Report, summary_line

@@ -10,8 +10,8 @@ from typing import Final
 from grader.core.grades.graded import GradedClass, StudentGrade, student_grade
 from grader.core.grades.people import Key, People, key, students
 from grader.core.intake.origin import Student
-from grader.core.results.language import summed, totals
 from grader.core.results.report import Attention, PropertyReport, Report, SummaryLine, summary_line
+from grader.core.results.views import summed, totals
 from grader.core.rubric import Rubric
 
 from .model import ASKED, BEST, EVERYONE, LAST, PERSONAL, SEEN, About, Ruling

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from grader.core.cli.terminal import fail, read_graded, say
 from grader.core.intake.candidate import Candidate
-from grader.core.intake.reader import Reader
+from grader.core.intake.reading_process import Reader
 from grader.core.results.database import LEDGER, opened
-from grader.core.results.language import viewed
 from grader.core.results.ledger import Ledger
 from grader.core.results.report import Report, summary_line, with_origin
+from grader.core.results.views import viewed
 from grader.core.rubric import Policy
 from grader.core.settings import Conditions, Settings, conditions, view
 from grader.followup.difference import in_order

@@ -25,11 +25,11 @@ from grader.core.cli.terminal import (
 from grader.core.export.drops import remember
 from grader.core.export.rows import grouped
 from grader.core.export.table import written
-from grader.core.intake.reader import Reader
+from grader.core.intake.reading_process import Reader
 from grader.core.results.database import opened
 from grader.core.results.files import write_text, write_zip
-from grader.core.results.language import in_language
 from grader.core.results.report import Report
+from grader.core.results.views import in_language
 from grader.followup.submissions import Submissions, candidates_of
 
 from .collect import ABSENT, MAIL, WAYS, Back, collected, comment

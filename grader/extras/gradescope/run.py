@@ -21,10 +21,11 @@ from typing import Any
 from grader.core.assignment import Assignment, named
 from grader.core.intake.candidate import Candidate
 from grader.core.intake.origin import Origin, Student, clean
-from grader.core.intake.reader import Reader
+from grader.core.intake.reading_process import Reader
+from grader.core.results.files import write_json
 from grader.core.results.outcome import Outcome
 from grader.core.results.policy import Grade, grade
-from grader.core.results.report import PropertyReport, Report, with_origin, write_json
+from grader.core.results.report import PropertyReport, Report, with_origin
 from grader.core.run.executors import LocalExecutor
 from grader.core.run.schedule import grade_all
 from grader.core.settings import Settings

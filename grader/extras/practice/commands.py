@@ -11,7 +11,7 @@ import typer
 from grader.core.cli.grade import LevelName, Roster, Source, found
 from grader.core.cli.terminal import ERR, EXIT_GRADER_ERROR, chosen, fail, follow, language_of, prepare, say, writing
 from grader.core.export.table import number
-from grader.core.intake.reader import Reader
+from grader.core.intake.reading_process import Reader
 from grader.core.results.files import write_text
 from grader.core.sandbox.limits import Level, Limits
 from grader.specimens.practice import Practice

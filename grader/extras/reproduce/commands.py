@@ -9,10 +9,10 @@ from typing import Annotated
 import typer
 
 from grader.core.cli.terminal import EXIT_GRADER_ERROR, chosen, fail, find, language_of
-from grader.core.intake.reader import Reader
-from grader.core.results.language import in_language
+from grader.core.intake.reading_process import Reader
 from grader.core.results.outcome import NOTHING_LOST
 from grader.core.results.report import PropertyReport, Report
+from grader.core.results.views import in_language
 from grader.core.results.written import read_report
 from grader.followup.submissions import Submissions, candidate_of, say_what_differs, settings_then
 

@@ -13,8 +13,8 @@ from torch import Tensor
 from grader.core.cli.terminal import OUT, chosen, say
 from grader.core.intake.origin import clean
 from grader.core.judge.faults import told_frame
-from grader.core.results.language import in_words
 from grader.core.results.report import CaseReport, PropertyReport, Report
+from grader.core.results.views import in_words
 from grader.shared.second_device import is_here
 
 from .bench import Bench, Exchange, Reproduction

@@ -11,7 +11,7 @@ from grader.core.cli.grade import Roster, Source, found
 from grader.core.cli.terminal import ERR, chosen, follow, language_of, needing, prepare, say, warn, writing
 from grader.core.export.table import written
 from grader.core.intake.origin import clean
-from grader.core.intake.reader import Reader
+from grader.core.intake.reading_process import Reader
 from grader.core.results.files import write_text
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import numpy as np
 from grader.core.assignment import Assignment
 from grader.core.intake.origin import clean
 from grader.core.pages.render import templates
-from grader.core.results.language import in_words
+from grader.core.results.views import in_words
 
 from .pairs import Findings, Pair
 from .work import PASSAGE, SHORT, WORDS, Piece, named

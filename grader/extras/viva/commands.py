@@ -13,10 +13,9 @@ import typer
 
 from grader.core.cli import terminal
 from grader.core.cli.grade import LevelName
-from grader.core.intake.reader import Reader
+from grader.core.intake.reading_process import Reader
 from grader.core.intake.submission import Submission
-from grader.core.results.files import write_text
-from grader.core.results.report import write_json
+from grader.core.results.files import write_json, write_text
 from grader.core.results.written import read_lines, read_report, read_written
 from grader.core.sandbox.limits import Level, Limits
 from grader.followup.anonymous import pseudonyms

@@ -15,7 +15,7 @@ import pytest
 from grader import REPOSITORY
 from grader.assignment import ASSIGNMENT
 from grader.core import assignment
-from grader.core.results import language
+from grader.core.results import views
 from grader.lab import missing
 from grader.selftest.submissions import write_folder
 
@@ -29,8 +29,8 @@ Complaints = Callable[..., list[str]]
 def complaints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Complaints:
     """What is said of a grader with two tables, and an assignment with one file that has messages."""
     monkeypatch.setattr(missing, "PACKAGE", tmp_path / "grader")
-    monkeypatch.setattr(language, "CHINESE", tmp_path / ENGINE)
-    monkeypatch.setattr(language, "PACKAGE", tmp_path / "grader")
+    monkeypatch.setattr(views, "CHINESE", tmp_path / ENGINE)
+    monkeypatch.setattr(views, "PACKAGE", tmp_path / "grader")
     copy = replace(ASSIGNMENT, folder=tmp_path / "grader" / "assignment", root=tmp_path)
 
     def found(says: str, phrases: Mapping[str, str], words: str = "", imports: str = IMPORTS) -> list[str]:

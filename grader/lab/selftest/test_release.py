@@ -43,6 +43,14 @@ def built(tmp_path: Path) -> dict[str, Path]:
     return {name: tmp_path / folder for name, folder in folders.items()}
 
 
+@pytest.fixture(scope="module")
+def some_secrets(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository of the solution and some hidden tests: to read the grader's thousands of functions takes seconds."""
+    paths = [*(REPOSITORY / "ref").rglob("*.py"), *(REPOSITORY / "grader/assignment/hidden").glob("test_[fn]*.py")]
+    files = {str(path.relative_to(REPOSITORY)): path.read_text() for path in paths}
+    return write_folder(tmp_path_factory.mktemp("repository"), files)
+
+
 @pytest.fixture
 def signatures(tmp_path: Path) -> Path:
     """Signatures of no mistake at all."""
@@ -54,11 +62,10 @@ def notebook(*sources: str, kind: str = "code") -> str:
 
 
 @pytest.mark.process
-def test_a_bundle_without_notebooks_mentions_no_handbook(
-    built: dict[str, Path], signatures: Path, tmp_path: Path
-) -> None:
+@pytest.mark.usefixtures("built", "signatures")
+def test_a_bundle_without_notebooks_mentions_no_handbook(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    run("release", out, "--handout", built["handout"], "--signatures", signatures, "--no-notebooks")
+    run("release", out, "--build", tmp_path, "--no-notebooks")
     (path,) = out.glob("*.zip")
     with zipfile.ZipFile(path) as archive:
         names = archive.namelist()
@@ -88,7 +95,6 @@ def test_the_bundle_holds_the_public_parts_and_nothing_else(
 
 
 LINE = "    return (input * cos + rotated_half * sin).to(input.dtype)"
-HIDDEN_LINE = b64encode(LINE.encode()).decode()
 CASES = next(line for line in EPS.splitlines() if line.startswith("@pytest.mark.parametrize(") and "3e-2" in line)
 OWN_NAMES = """
 class Norm:
@@ -146,8 +152,8 @@ PLANTS = {
 
 
 @pytest.mark.parametrize(("path", "text"), PLANTS.values(), ids=PLANTS)
-def test_a_planted_leak_is_found_with_its_place(path: str, text: str) -> None:
-    found = list(leaks({path: text.encode(), "src/harmless.py": STUB.encode()}))
+def test_a_planted_leak_is_found_with_its_place(path: str, text: str, some_secrets: Path) -> None:
+    found = list(leaks({path: text.encode(), "src/harmless.py": STUB.encode()}, some_secrets))
     assert found
     assert all(line.startswith(path) for line in found), found
 
@@ -174,9 +180,9 @@ PLANTS_IN_WEIGHTS = {
 
 
 @pytest.mark.parametrize("data", PLANTS_IN_WEIGHTS.values(), ids=PLANTS_IN_WEIGHTS)
-def test_a_leak_in_weights_is_found(data: bytes) -> None:
-    assert [*leaks({"tests/models/small.safetensors": weights(source="Opticks")})] == []
-    found = list(leaks({"tests/models/small.safetensors": data}))
+def test_a_leak_in_weights_is_found(data: bytes, some_secrets: Path) -> None:
+    assert [*leaks({"tests/models/small.safetensors": weights(source="Opticks")}, some_secrets)] == []
+    found = list(leaks({"tests/models/small.safetensors": data}, some_secrets))
     assert found
     assert all(line.startswith("tests/models/small.safetensors:") for line in found), found
 
@@ -190,8 +196,8 @@ def test_the_cases_of_a_hidden_test_are_secret_and_how_they_begin_is_not(tmp_pat
     assert line == "handout/page.md:1: the same line as grader/assignment/hidden/test_eps.py:2"
 
 
-def test_what_cannot_be_read_is_not_let_through() -> None:
-    (line,) = leaks({"src/norm.py": LINE.encode("utf-16")})
+def test_what_cannot_be_read_is_not_let_through(some_secrets: Path) -> None:
+    (line,) = leaks({"src/norm.py": LINE.encode("utf-16")}, some_secrets)
     assert line == "src/norm.py: cannot be inspected"
 
 
@@ -214,12 +220,11 @@ def test_hidden_tests_are_secret_in_chinese_too(tmp_path: Path) -> None:
     assert [*leaks({"notebooks/zh/0.ipynb": copied.encode()}, tmp_path)]
 
 
-def test_a_leak_stops_the_release_and_nothing_is_written(
-    built: dict[str, Path], signatures: Path, tmp_path: Path
-) -> None:
+@pytest.mark.slow
+@pytest.mark.usefixtures("signatures")
+def test_a_leak_stops_the_release_and_nothing_is_written(built: dict[str, Path], tmp_path: Path) -> None:
     (built["notebooks/en"] / "n.ipynb").write_text(notebook(RENAMED))
-    folders = [word for name in ("handout", "notebooks", "handbook") for word in (f"--{name}", tmp_path / name)]
-    result = command("release", tmp_path / "out", *folders, "--signatures", signatures)
+    result = command("release", tmp_path / "out", "--build", tmp_path)
     assert result.exit_code == 2
     assert "notebooks/en/n.ipynb, cell 1:3: the same statement as ref/functional.py:" in result.stderr
     assert result.stderr.splitlines()[-1] == "grader: nothing was released."

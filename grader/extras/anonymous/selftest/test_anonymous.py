@@ -12,8 +12,9 @@ import pytest
 from grader.core.grades.graded import FILE as DECISIONS
 from grader.core.intake.origin import Origin, Student
 from grader.core.messages import as_data, quoted, say
+from grader.core.results.files import write_json
 from grader.core.results.outcome import FRAME, RAISED, Outcome
-from grader.core.results.report import Attention, Report, Summary, write_json
+from grader.core.results.report import Attention, Report, Summary
 from grader.followup.anonymous import FILE, pseudonyms
 from grader.selftest.class_reports import MESSAGES, drawn, graded, ungraded, write
 from grader.selftest.class_reports import case as case_of

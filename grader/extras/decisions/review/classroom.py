@@ -14,10 +14,10 @@ from grader.core.grades.graded import FILE, FOLDER, GradedClass
 from grader.core.messages import Sentences
 from grader.core.pages import WORDS
 from grader.core.results.files import Stamp, stamp
-from grader.core.results.language import told
 from grader.core.results.outcome import NOT_BEGUN
 from grader.core.results.report import Attention, ReasonCode, Report, SummaryLine
 from grader.core.results.statistics import Entry, entry
+from grader.core.results.views import told
 from grader.core.results.written import REPORT, SUMMARY, read_attention, read_lines, read_report
 from grader.core.rubric import Rubric
 from grader.extras.decisions.alike import Causes, Group, groups, lost

@@ -15,7 +15,7 @@ import typer
 
 from grader.core.cli.export import next_step
 from grader.core.cli.terminal import chosen, fail, language_of, read_graded, say
-from grader.core.intake.reader import Reader
+from grader.core.intake.reading_process import Reader
 from grader.core.intake.submission import Submission
 from grader.extras.decisions.decide import As, Who
 from grader.extras.decisions.file import written_in

@@ -14,8 +14,8 @@ from grader.core.grades.people import students
 from grader.core.intake.submission import Submission
 from grader.core.pages.render import HERE as SHARED
 from grader.core.pages.render import class_content, prepared, templates
-from grader.core.results.language import in_language, in_words, repeats
 from grader.core.results.report import Report, SummaryLine
+from grader.core.results.views import in_language, in_words, repeats
 from grader.extras.decisions.alike import Group
 from grader.extras.decisions.decided import DecidedClass, overridden
 from grader.extras.decisions.placing import parts

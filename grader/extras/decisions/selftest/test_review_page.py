@@ -17,8 +17,9 @@ from starlette.types import ASGIApp
 from grader.core.grades.graded import FILE
 from grader.core.intake.origin import Origin, Student
 from grader.core.messages import as_data, say
+from grader.core.results.files import write_json
 from grader.core.results.outcome import Outcome
-from grader.core.results.report import Attention, Report, write_json
+from grader.core.results.report import Attention, Report
 from grader.core.results.statistics import entry
 from grader.core.rubric import LANGUAGES
 from grader.examples.small.grader.assignment import ASSIGNMENT

@@ -17,8 +17,8 @@ from nbformat import NotebookNode
 
 from grader.core.export.table import number, written
 from grader.core.intake.candidate import Candidate
-from grader.core.intake.reader import CPU_S, Reader
 from grader.core.intake.reading import unread
+from grader.core.intake.reading_process import CPU_S, Reader
 from grader.core.messages import UserError
 from grader.core.results.files import write_text
 from grader.core.results.outcome import Outcome

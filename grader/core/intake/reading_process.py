@@ -33,7 +33,8 @@ CPU_S = 30  # for one submission
 WALL_S = 600.0  # the backstop for a process that waits without computing, as for a slow disk
 DISCOVERY_CPU_S = 300  # for finding the submissions of a whole class
 START = (
-    "import sys; sys.path.insert(0, sys.argv[1]); from grader.core.intake.reader import serve; serve(int(sys.argv[2]))"
+    "import sys; sys.path.insert(0, sys.argv[1]); "
+    "from grader.core.intake.reading_process import serve; serve(int(sys.argv[2]))"
 )
 REMEDY = say("submit the Python files of src/ in a plain zip.")
 TOO_MUCH_MEMORY = say("Reading it exceeds the memory limit of {n} MiB", n=MEMORY_MIB).then(REMEDY)
