@@ -551,8 +551,8 @@ def check_witness(
         most = torch.finfo(torch.float16).max
         bounds = {most, float(torch.tensor(most, dtype=x.dtype))}  # the latter where the input is clamped as it is
         clamped = [say(CLAMPED, bound=f"{one:g}") for one in sorted(bounds) if succeeds(partial(check_clamped, one))]
-        told = clamped[:1] or [largest(x, fault)]
-        raise fault.with_more(told_added(added, eps) if gamma is None else None, *told) from None
+        told = clamped[0] if clamped else largest(x, fault)
+        raise fault.with_more(told_added(added, eps) if gamma is None else None, told) from None
 
 
 def is_by_feature(output: Tensor, wide: Tensor, dtype: torch.dtype) -> bool:
