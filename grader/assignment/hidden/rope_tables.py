@@ -44,11 +44,14 @@ from grader.testing import (
     listed,
     normal,
     places,
+    require,
     say,
     ulp,
 )
 
 DIM, MS, BASE = 8, 6, 10000
+# Between 3 and 4, and between 7 and 8 times ``MS``: every known rule for the ratio, right or wrong, chooses 4 and 8.
+SHORT, MIDDLE, LONG = MS - 1, 3 * MS + 1, 7 * MS + 1
 PLENTY = range(114, 151, 6)  # positions; no case uses more, so a module with as many from the start does not grow
 GROWN = (2, 4, 6, 8, 10, 12)  # ratios that the cases about growth ask for
 MOST = 18  # of ratios that are told apart in a row
@@ -621,3 +624,8 @@ def _told_turns(read: Tensor, angles: Tensor, first: int) -> list[Message]:
     if len(found) == 2 and found != [first, first + 1]:
         return [say(SHIFTED, here=first, n=found[0], next=first + 1, following=found[1])]
     return [TURNED_ALREADY] * (first == 0 and bool((turned[0].angle().abs() > SPEED).any() and turned.isfinite().all()))
+
+
+def require_rows(turned: Tensor, length: int, ratio: int) -> None:
+    """Require tables of as many rows as a call has positions."""
+    require(len(turned) == length, say(FEW_ROWS, ratio=ratio, n=len(turned), s=length))

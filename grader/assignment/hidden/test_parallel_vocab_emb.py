@@ -6,10 +6,9 @@ gradients are compared with what follows from that.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import partial
-from typing import Any
 
 import pytest
 import torch
@@ -17,34 +16,17 @@ from torch import Tensor
 
 from grader.assignment.hidden.checks import (
     AFTER,
-    MOMENTS,
-    OTHER_DEFAULT,
-    RESET,
-    RIGHT_AGAIN,
-    RIGHT_FOR,
     WIDE_RIGHT,
     across,
-    check_beside,
-    check_defaults,
-    check_drawn,
     check_expanded,
     check_ids,
-    check_only_parameter,
-    check_output_dtype,
-    check_redrawn,
-    check_refusal,
-    check_rows_drawn,
-    check_sizes_named,
     digits,
-    in_columns,
     in_mode,
     laid_out,
     mirrored,
     plain,
     stating,
     succeeds,
-    told_refused,
-    unseeded,
     upstream_integers,
     with_a_call_between,
 )
@@ -65,7 +47,6 @@ from grader.assignment.hidden.shards import (
     shown,
     whole_table,
 )
-from grader.assignment.model.draw_words import Draw, told_seeds
 from grader.assignment.model.histories import Step, check_history, is_random, with_ids
 from grader.assignment.model.normalising import numbers
 from grader.assignment.model.parameters import drawn, gradient_of, rows_held
@@ -75,7 +56,6 @@ from grader.assignment.model.rows import (
     Rows,
     Shown,
     check_gradient,
-    check_like_wide,
     require_something,
     rows_by_contract,
 )
@@ -86,11 +66,9 @@ from grader.testing import (
     Student,
     StudentModule,
     WrongAnswer,
-    check_dtype,
     check_equal,
     check_shape,
     contract_first,
-    dtypes,
     generator,
     integers,
     name,
@@ -98,23 +76,17 @@ from grader.testing import (
     quoted,
     require,
     say,
-    stated,
     without_excuse,
 )
 
 OF_SHARD = "{dtype} gradient of the shard of rank {rank} of {world}"
 RAISE = "\nOn rank {rank} of {world}, these ids raise it: {ids}."
-CALLED = "\nThe constructor was called with {sizes}."
 RIGHT_AMONG = (
     "this call has own ids only; with {world} ranks and ids of other ranks beside them, they give the right rows"
 )
 BY_FIRST_ROW = say("at [i, j], each rank gives zeros or not as for the id at [0, j]: not every id is looked at")
-CALLED_WITH = "vocab_size={vocab_size}, rank {rank} of {world}, ids {ids}"
 FOREIGN_IDS = "ids of other ranks on rank {rank} of {world}"
 worlds = pytest.mark.parametrize("world", [1, 2, 3], ids=["one_rank", "two_ranks", "three_ranks"])
-BAD_SIZES = pytest.mark.parametrize(
-    ("vocab", "world"), [(10, 3), (25, 4), (7, 8)], ids=["10_over_3", "25_over_4", "7_over_8"]
-)
 split_worlds = pytest.mark.parametrize("world", [2, 3], ids=["two_ranks", "three_ranks"])
 
 
@@ -369,207 +341,6 @@ def test_shards_add_up_to_what_they_give_alone(
         with stating(BY_FIRST_ROW) if by_first else nullcontext():
             check_rows(total, wanted[ids], ids, table, SUM.filled(world_size=world, n=total.shape[:2].numel()))
     require_something(*seen)
-
-
-DRAWN = {torch.float32: ((1, 4), (2, 4)), torch.float16: ((2, 4),), torch.bfloat16: ((0, 1),)}  # ranks of how many
-
-
-@pytest.mark.rubric("shard_seed")
-@pytest.mark.parametrize(("mean", "std"), [(0.0, 1.0), (0.25, 0.5)], ids=["standard", "shifted_with_seed_zero"])
-@dtypes
-def test_each_rank_draws_its_own_rows(
-    student: Student, seed: int, mean: float, std: float, dtype: torch.dtype, device: str
-) -> None:
-    std = 0.0 if mean and dtype is torch.float16 else std  # legal, but falsy: `init_std or 1.0` loses it
-    draw, base_seed = Draw("normal", mean, std), 0 if mean else 7 + seed
-    more = {"init_base_seed": base_seed, "init_mean": mean, "init_std": std, "dtype": dtype, "device": device}
-    moments = say(MOMENTS, mean=f"{mean:g}", std=f"{std:g}")
-
-    def built(rank: int, world: int = 4) -> StudentModule:
-        return student.ParallelVocabEmbedding(vocab_size=16 * world, emb_size=8, rank=rank, world_size=world, **more)
-
-    def check_own(module: StudentModule, rank: int, world: int, *when: Message) -> None:
-        held, own = drawn_rows(module, rank, device), slice(16 * rank, 16 * rank + 16)
-        told = [moments, say("{what}, on rank {rank} of {world}", rank=rank, world=world), *when]
-        check_rows_drawn(held, (16 * world, 8), own, draw, base_seed + rank, dtype, device, *told)
-
-    def check(beside: bool) -> None:
-        for rank, world in DRAWN[dtype]:
-            module = built(rank, world)
-            check_own(module, rank, world)
-        if beside:
-            other = {"init_mean": 9.0, "init_std": 0.5, "init_base_seed": 70}
-            student.ParallelVocabEmbedding(vocab_size=64, emb_size=8, rank=3, world_size=4, **other)
-        check_again(module, rank, world)
-
-    def check_again(module: StudentModule, rank: int, world: int) -> None:
-        module.assign(*layouts(torch.full((16, 8), 7.0), world)).reset_parameters()
-        check_own(module, rank, world, RESET)
-
-    try:
-        check_beside(student, check)
-    except Crashed as crash:
-        if DRAWN[dtype] == ((0, 1),):
-            student.excuse(crash, ("shard_owned_ids",))  # as it charges for a rank that is refused
-        elif std:  # as in the other embedding: a deviation of zero may be refused
-            raise
-    except WrongAnswer as fault:
-        if fault.error_ulp is None:
-            raise
-        drawn_by = [drawn_rows(built(rank), rank, device) for rank in range(4)]
-        told_by = told_seeds(drawn_by, draw, base_seed, device)
-        others = 4 if DRAWN[dtype] == ((0, 1),) else 1
-        right = all(succeeds(partial(check_own, built(rank, others), rank, others)) for rank in range(others))
-        told_right = say(RIGHT_FOR, sizes=stated(world_size=others)) if right else None
-        again = RIGHT_AGAIN if all(succeeds(partial(check_again, built(rank), rank, 4)) for rank in range(4)) else None
-        raise fault.with_more(
-            told_by, told_right, again, unseeded(student, lambda: drawn_rows(built(2), 2, device), fault)
-        ) from None
-
-
-def drawn_rows(module: StudentModule, rank: int, device: str) -> Tensor:
-    """The table that the module holds, ``[16, 8]`` or whole, ``[64, 8]``; if it holds none, the rows that ids give."""
-    value = drawn(module, 16 * 8, 64 * 8)
-    if value is None:
-        value = module(torch.arange(16 * rank, 16 * rank + 16, device=device).unsqueeze(0)).reshape(16, 8)
-    return value
-
-
-@pytest.mark.rubric("shard_registration_and_arguments")
-@dtypes
-def test_the_shard_is_the_only_parameter(student: Student, dtype: torch.dtype, device: str) -> None:
-    for rank, world in ((1, 3), (2, 4)):
-        sizes = {"vocab_size": VOCAB, "emb_size": EMB, "rank": rank, "world_size": world}
-        module = student.ParallelVocabEmbedding(**sizes, dtype=dtype, device=device)
-        where = say("on rank {rank} of {world}", rank=rank, world=world)
-        try:
-            shard = check_only_parameter(module, VOCAB // world * EMB, dtype, device, where)
-        except Crashed as crash:
-            others = succeeds(lambda: student.ParallelVocabEmbedding(vocab_size=VOCAB, emb_size=EMB).parameters())
-            raise crash.with_more(say(CALLED, sizes=stated(**sizes)) if others else None) from None
-        check_shape(shard, [VOCAB // world, EMB], say("the parameter"))
-    if dtype is torch.float32:  # one dtype shows it
-        check_redrawn(module, VOCAB // world * EMB, device)
-
-
-def check_shard_by_default(student: Student) -> Tensor:
-    """Require one rank to hold the whole table where only the sizes are given; gives it."""
-
-    def check(**of_one: int) -> Tensor:
-        module = student.ParallelVocabEmbedding(vocab_size=48, emb_size=8, **of_one)
-        return check_only_parameter(module, 384, torch.float32, "cpu", say("by default"))
-
-    try:
-        return check()
-    except WrongAnswer as fault:
-        other = succeeds(lambda: check(rank=0, world_size=1))
-        raise fault.with_more(say(OTHER_DEFAULT, argument="world_size") if other else None) from None
-
-
-def defaults_by_contract(student: Student) -> None:
-    check_drawn(check_shard_by_default(student), Draw("normal", 0.0, 1.0), 42, torch.float32, "cpu")
-
-
-@pytest.mark.rubric("shard_registration_and_arguments")
-@contract_first(defaults_by_contract, "shard_seed")
-def test_arguments_have_the_defaults_of_the_stub(student: Student) -> None:
-    check_shard_by_default(student)
-
-    def shard(**arguments: Any) -> Tensor:
-        held = student.ParallelVocabEmbedding(vocab_size=48, emb_size=8, **arguments).held(384)
-        return torch.zeros(384) if held is None else held
-
-    check_defaults(shard, init_mean=0.0, init_std=1.0, init_base_seed=42)
-
-
-@pytest.mark.rubric("shard_registration_and_arguments")
-def test_the_rank_is_zero_where_none_is_given(student: Student) -> None:
-    """The same rows as with the argument; whether these are right, other properties judge."""
-    sizes = {"vocab_size": VOCAB, "emb_size": EMB, "world_size": 2}
-    check_defaults(lambda **rank: student.ParallelVocabEmbedding(**sizes, **rank)(torch.tensor(OWNED[0])), rank=0)
-
-
-# Rank 0 of 2 owns all of them, some, none, also if it owns even ids; rank 1 the reverse, and its foreign ids are below.
-OWNED = ([[5, 6, 7]] * 2, [[2, 6, 13]] * 2, [[15, 17, 21]] * 2)
-RANKS = {torch.float16: 0, torch.bfloat16: 1}
-
-
-def narrow_by_contract(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
-    table, rank = whole_table(seed, dtype), RANKS[dtype]
-    expected = rows_by_contract(table, own_rows(rank, 2)).given
-    for ids in map(torch.tensor, OWNED):
-        output = construct(student, table, rank, 2, device)(in_columns(ids).to(device))
-        check_narrow(output, dtype, rank, ids)
-        check_rows(output, expected[ids], ids, table, say("{dtype} embedding of transposed ids", dtype=name(dtype)))
-
-
-def check_narrow(output: Tensor, dtype: torch.dtype, rank: int, ids: Tensor) -> None:
-    """Require the dtype of the shard, whichever of the ids the rank owns."""
-    told = ", ".join(map(str, ids[0].tolist()))
-    with stating(say(CALLED_WITH, vocab_size=VOCAB, rank=rank, world=2, ids=told)):
-        check_dtype(output, dtype)
-
-
-@pytest.mark.rubric("shard_registration_and_arguments")
-@contract_first(narrow_by_contract, *OUTPUTS)
-@pytest.mark.parametrize("dtype", RANKS, ids=name)
-def test_a_16_bit_shard_gives_what_it_gives_in_float32(
-    student: Student, seed: int, dtype: torch.dtype, device: str
-) -> None:
-    """Rows and zeros, for ids of which the rank owns all, some, or none; those of the 16-bit shard not contiguous."""
-    table, rank = whole_table(seed, dtype), RANKS[dtype]
-    held = as_held(student, table, rank, 2, device)
-    what = say("{dtype} embedding of transposed ids, compared with float32", dtype=name(dtype))
-    for ids in OWNED:
-        given = torch.tensor(ids, device=device)
-        try:
-            wide = shown(student, table.float(), rank, 2, device)(given)
-        except Crashed:
-            student.read.append(Shown(foreign=False))
-            continue
-        output = shown(student, table, rank, 2, device)(in_columns(given))
-        check_narrow(output, dtype, rank, given)
-        exact = rows_by_contract(held, own_rows(rank, 2)).given[torch.tensor(ids)]
-        if output.shape == wide.shape == exact.shape:
-            filled = ((exact == 0) & (wide.cpu() != 0)).any(-1, keepdim=True)  # what fills it may depend on the dtype
-            student.read += [Shown(foreign=False)] * bool(filled.any())
-            output, wide = (given.cpu().masked_fill(filled, 0) for given in (output, wide))
-        check_like_wide(output, wide, exact, what)
-    require_something(*(rows_of(student, table, either, 2, device) for either in range(2)))
-
-
-@pytest.mark.rubric("shard_registration_and_arguments")
-@dtypes
-def test_the_output_has_the_dtype_of_the_shard(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
-    """On rank 0, for ids from the middle of its range, where mistakes are rare."""
-    ids = torch.tensor([[5, 6, 7], [7, 5, 6]], device=device)
-    check_output_dtype(lambda built: construct(student, whole_table(seed, built), 0, 2, device), ids, dtype)
-
-
-@pytest.mark.rubric("shard_registration_and_arguments")
-@BAD_SIZES
-def test_a_vocabulary_that_does_not_divide_is_refused(student: Student, vocab: int, world: int) -> None:
-    try:
-        check_refusal(second_of(student), vocab_size=vocab, world_size=world)
-    except WrongAnswer as fault:
-        raise fault.with_more(told_refused(second_of(student), vocab_size=7, world_size=8)) from None
-
-
-@pytest.mark.rubric("shard_sizes_named")
-def test_a_vocabulary_that_divides_is_accepted(student: Student) -> None:
-    second_of(student)(vocab_size=VOCAB, world_size=3).parameters()
-
-
-@pytest.mark.rubric("shard_sizes_named")
-@BAD_SIZES
-def test_the_error_names_the_sizes(student: Student, vocab: int, world: int) -> None:
-    check_sizes_named(second_of(student), vocab_size=vocab, world_size=world)
-
-
-def second_of(student: Student) -> Callable[..., StudentModule]:
-    """Builds the shard of rank 1 from a ``vocab_size`` and a ``world_size``."""
-    build: Callable[..., StudentModule] = student.ParallelVocabEmbedding
-    return partial(build, emb_size=4, rank=1)
 
 
 def output_by_contract(student: Student, seed: int, device: str) -> None:

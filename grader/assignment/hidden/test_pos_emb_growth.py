@@ -1,0 +1,287 @@
+"""Task 4, NTKAwareRoPE beyond es positions: which ratio it takes, and what it keeps of that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext, suppress
+from functools import partial
+
+import pytest
+from torch import Tensor
+
+from grader.assignment import oracle
+from grader.assignment.hidden.checks import (
+    IN_EVALUATION,
+    check_beside,
+    in_mode,
+    stating,
+    succeeds,
+)
+from grader.assignment.hidden.rope_tables import (
+    ALONE_RIGHT,
+    GREW,
+    LONG,
+    MIDDLE,
+    MS,
+    SHORT,
+    SIZES,
+    SWITCHED,
+    TURNED,
+    UNGROWN,
+    UNSEEN,
+    Ropes,
+    check_tables,
+    contract_first,
+    require_rows,
+    shown_ratio,
+    told,
+)
+from grader.testing import (
+    Crashed,
+    Message,
+    StudentFault,
+    StudentModule,
+    WrongAnswer,
+    require,
+    say,
+)
+
+LONGER = 8 * MS + 1  # here rules choose 9, 10 or 16
+GROWING = (MS + 1, 2 * MS, 3 * MS, 4 * MS, 4 * MS + 1, 5 * MS, 6 * MS, 8 * MS + 1, 12 * MS)
+CHOSEN = "with ratio={ratio}, the k' used for s = {lengths} are {picked} in this order"
+modes = pytest.mark.parametrize(
+    ("ratio", "training"), [(1, True), (2, False), (3, True)], ids=["1-train", "2-eval", "3-train"]
+)
+in_either_mode = pytest.mark.parametrize(("ratio", "training"), [(1, True), (2, False), (3, True)], ids=["1", "2", "3"])
+
+
+@pytest.mark.rubric("rope_smallest_even_ratio")
+@contract_first(*TURNED, "rope_exact_angles")
+@pytest.mark.parametrize("length", GROWING, ids=lambda length: f"s={length}")
+def test_longer_sequences_use_the_smallest_even_ratio(ropes: Ropes, length: int) -> None:
+    """Compared with a new module of that ratio; if all ratios have the same tables, by how many positions are kept."""
+    wanted = oracle.smallest_even_ratio(length, MS)
+    if length == 5 * MS and ropes.is_by_contract:
+
+        def check(_: bool) -> None:
+            module = ropes.made(dim=4, max_seq_len=MS, base=500, device=ropes.device)
+            angles = oracle.ntk_angles(4, 500, wanted, length)
+            check_tables(ropes, module, angles, say(SIZES, dim=4, max_seq_len=MS, base=500, ratio=1, s=length))
+
+        check_beside(ropes.student, check)  # a cache may be shared with the modules of other lengths
+    for ratio in (1, 3):
+        if length <= ratio * MS:
+            continue  # within the tables, or at their end
+        turned = ropes.turn(ropes.new(ratio), length)
+        require_rows(turned, length, ratio)
+        but_last = length == wanted * MS and not ropes.is_by_contract  # rope_boundary charges for the tables' last row
+        compared = turned[: length - but_last]
+        if ropes.same(compared, ropes.by_contract(wanted, length)):
+            continue
+        if not ropes.same(ropes.of_ratio(wanted, length), ropes.of_ratio(wanted + 2, length)):
+            piled_up = ropes.same(compared, ropes.of_ratio(ratio * wanted, length))  # charged to what calls leave
+            if not piled_up or held_after(ropes, ratio, length) != wanted * MS:
+                try:
+                    ropes.check(turned, ropes.of_ratio(wanted, length), told(length, ratio), but_last=but_last)
+                except WrongAnswer as fault:
+                    raise fault.with_more(*([] if ropes.is_by_contract else chosen(ropes, ratio))) from None
+            continue
+        require(held_after(ropes, ratio, length) == wanted * MS, UNSEEN)
+
+
+def chosen(ropes: Ropes, ratio: int) -> list[Message]:
+    """Which k' serves each length that grows, for messages; also with ratio=2, if that matters."""
+    by_ratio = {ratio: picks(ropes, ratio), 2: picks(ropes, 2)}
+    if all(by_ratio[2].get(length, k) == k for length, k in by_ratio[ratio].items()):
+        del by_ratio[2]
+    return [
+        say(CHOSEN, ratio=initial, lengths=", ".join(map(str, used)), picked=", ".join(map(str, used.values())))
+        for initial, used in by_ratio.items()
+        if used
+    ]
+
+
+def picks(ropes: Ropes, ratio: int) -> dict[int, int | str]:
+    """The k' that serves each length that grows, if one does; nothing where some call crashes."""
+    lengths = [length for length in GROWING if length > ratio * MS]
+    try:
+        read = [ropes.ratios_of(ropes.turn(ropes.new(ratio), length)) for length in lengths]
+    except StudentFault:
+        return {}
+    return {length: shown_ratio(used[0]) for length, used in zip(lengths, read, strict=True) if len(used) == 1}
+
+
+def held_after(ropes: Ropes, ratio: int, length: int) -> float:
+    """How many positions a dynamic module holds after a call of that length."""
+    module = ropes.new(ratio, dynamic=True)
+    ropes.turn(module, length)
+    return ropes.positions_held(module)
+
+
+@pytest.mark.rubric("rope_static")
+@contract_first(*GREW, "rope_dynamic")
+@modes
+def test_a_static_module_forgets_a_long_sequence(ropes: Ropes, ratio: int, training: bool) -> None:
+    """Each call answers as the first call of a new module does; one position is the first one, not the next."""
+    middle, long = answered(ropes, dynamic=False)
+    # rope_boundary charges for a module that refuses one position
+    one = 1 if ropes.is_by_contract or succeeds(lambda: ropes.turn(ropes.new(), 1)) else SHORT
+    lengths = (one, SHORT, middle, long)
+    if not (first := first_calls(ropes, ratio, lengths, dynamic=False, training=training)):
+        return
+    if not ropes.is_by_contract and not training and ropes.asking.mode is None:
+        excuse_evaluation(ropes, ratio, first)
+    module = ropes.new(ratio, training=training)
+    history: list[int] = []
+    for length in (one, long, SHORT, middle, one):
+        turned = ropes.turn(module, length)
+        if history and not ropes.same(turned, first[length]):
+            what = told(length, ratio, history=history)
+            check_after(ropes, lambda: ropes.new(ratio, training=training), first[length], history, length, what)
+        ropes.check(turned, first[length], told(length, ratio, history=history))
+        history.append(length)
+    grows = not ropes.same(first[long], first[SHORT])
+    require(grows or ropes.positions_held(module) == ropes.positions_held(ropes.new(ratio)) > 0, UNSEEN)
+
+
+def excuse_evaluation(ropes: Ropes, ratio: int, first: Mapping[int, Tensor]) -> None:
+    """Leave to ``rope_dynamic`` what first calls of a static module, by length, give in evaluation mode alone."""
+    trained = first_calls(ropes, ratio, [*first], dynamic=False, training=True)
+    for length, wanted in trained.items():
+        try:
+            ropes.check(first[length], wanted, told(length, ratio))
+        except WrongAnswer as fault:
+            ropes.excuse(fault.with_more(IN_EVALUATION), ("rope_dynamic",))
+            return
+
+
+def first_calls(
+    ropes: Ropes, ratio: int, lengths: Sequence[int], *, dynamic: bool, training: bool
+) -> dict[int, Tensor]:
+    """By length, what the first call of a new module gives.
+
+    Nothing if such a call crashes with this ratio and with a ratio of one does not: growth itself is charged for it.
+    """
+
+    def called(ratio: int) -> dict[int, Tensor]:
+        return {length: ropes.first(ratio, length, dynamic=dynamic, training=training) for length in lengths}
+
+    try:
+        return called(ratio)
+    except Crashed as crash:
+        if not succeeds(lambda: called(1)):
+            raise
+        ropes.excuse(crash, GREW)
+        return {}
+
+
+def check_after(
+    ropes: Ropes, build: Callable[[], StudentModule], wanted: Tensor, history: Sequence[int], length: int, what: Message
+) -> None:
+    """Require a call after others to agree; the message names as few of the earlier ones as still change it.
+
+    ``what`` is filled with the history; a dynamic module's longest call is kept, since it decides what is wanted.
+    """
+
+    def last(earlier: Sequence[int]) -> Tensor | None:
+        module = build()
+        try:
+            return [ropes.turn(module, called) for called in (*earlier, length)][-1]
+        except StudentFault:
+            return None
+
+    needed, place = list(history), 0
+    while place < len(needed):
+        fewer = needed[:place] + needed[place + 1 :]
+        turned = last(fewer) if fewer and max(fewer) == max(needed) else None
+        if turned is not None and not ropes.same(turned, wanted):
+            needed = fewer
+        else:
+            place += 1
+    turned = last(needed)
+    if turned is not None:
+        longest = max(needed)
+        alone = last([longest]) if len(needed) > 1 else None
+        right = alone is not None and ropes.same(alone, wanted)
+        with stating(say(ALONE_RIGHT, s=longest)) if right else nullcontext():
+            ropes.check(turned, wanted, what.filled(when=", ".join(map(str, needed))))
+
+
+def answered(ropes: Ropes, *, dynamic: bool) -> tuple[int, int]:
+    """Two lengths beyond the tables for which new modules do not crash, with a right ratio or a wrong one."""
+    if ropes.is_by_contract:
+        return MIDDLE, LONG
+    with suppress(Crashed):
+        if len(ropes.turn(ropes.new(dynamic=dynamic), MIDDLE)) == MIDDLE:
+            return MIDDLE, LONG
+    return MIDDLE - 1 + MS, LONG - 1 + MS
+
+
+@pytest.mark.rubric("rope_dynamic")
+@contract_first(*GREW, "rope_static")
+@in_either_mode
+def test_a_dynamic_module_keeps_what_it_grew_to(ropes: Ropes, ratio: int, training: bool) -> None:
+    """Two growths in a row, both counted from ``max_seq_len``, with shorter inputs between and after them.
+
+    After a long call, shorter calls must answer as it did; the second growth must answer as a new module does.
+    """
+    middle, long = answered(ropes, dynamic=True)
+    check = partial(check_growth_kept, ropes, ratio, middle, long)
+    try:
+        in_mode(check, training)
+    except WrongAnswer as fault:
+        raise fault.with_more(SWITCHED if succeeds(partial(check, training, switched=False)) else None) from None
+
+
+def check_growth_kept(
+    ropes: Ropes, ratio: int, middle: int, long: int, training: bool, *, switched: bool = True
+) -> None:
+    """Require it of a module in one mode, perhaps ``switched`` to the other and back before each call but the first."""
+    lengths = (SHORT, middle, long)
+    if not (first := first_calls(ropes, ratio, lengths, dynamic=True, training=training)):
+        return
+    module = ropes.new(ratio, dynamic=True, training=training)
+    shows = not ropes.is_by_contract and not ropes.same(first[long], first[SHORT])
+    wanted, grows, serves = first[SHORT], True, False
+    forgotten: WrongAnswer | None = None
+    history: list[int] = []
+    for length in (SHORT, middle, SHORT, 4 * MS - 1, long, middle, LONGER, 1):
+        if length in (1, LONGER) and not ropes.is_by_contract:
+            continue  # rope_static charges for one position, and the property about the ratio for that of a new module
+        if history and switched and ropes.asking.mode is None:
+            module.train(not training).train(training)
+        turned = ropes.turn(module, length)
+        if length == middle and middle not in history:
+            wanted = turned
+            grows = shows or not ropes.same(turned, first[SHORT])
+            require(
+                grows or ropes.positions_held(module) >= middle, say(UNGROWN, lengths=f"{SHORT}, {middle}", n=middle)
+            )
+        elif length == long and not (ropes.same(turned, wanted) and held_after(ropes, ratio, middle) >= long):
+            wanted = first[long]  # unless the first growth left room: the property about the ratio charges for that
+        elif length == LONGER:
+            wanted = ropes.first(ratio, length, dynamic=True, training=training)
+        within = MS < length < max([0, *history])
+        serves |= within and ropes.same(turned, wanted)  # what was kept; then no call makes new tables for no reason
+        if within and not serves and grows_within(ropes):
+            wanted = ropes.first(ratio, length, dynamic=True, training=training)  # rope_boundary charges for that
+        what = told(length, ratio, dynamic=True, history=history)
+        try:
+            if history and not ropes.same(turned, wanted):
+                build = partial(ropes.new, ratio, dynamic=True, training=training)
+                check_after(ropes, build, wanted, history, length, what)
+            ropes.check(turned, wanted, what)
+        except WrongAnswer as fault:
+            if not ropes.asking.in_full or length != SHORT or not ropes.same(turned, first[SHORT]):
+                raise
+            forgotten = fault  # which rope_boundary charges for, if longer calls show that growth is kept
+        history.append(length)
+    if forgotten is not None and not serves:
+        raise forgotten
+    called = ", ".join(map(str, history))
+    require(grows or ropes.positions_held(module) >= long, say(UNGROWN, lengths=called, n=long))
+
+
+def grows_within(ropes: Ropes) -> bool:
+    """Whether a new module wrongly makes new tables between ``ms`` and ``es``, where it has enough positions."""
+    return not ropes.same(ropes.turn(ropes.new(3), 3 * MS - 1), ropes.turn(ropes.new(3), SHORT))
