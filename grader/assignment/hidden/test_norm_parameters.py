@@ -226,10 +226,15 @@ def gradients_by_contract(
 def gradients_by(
     student: Student, reading: Normalising, seed: int, gamma_dtype: torch.dtype, dtype: torch.dtype, device: str
 ) -> None:
-    """Compare with the gradient of the law in a reading, wherever there is an output at all."""
-    for row in asked(dtype, gamma_dtype):
-        if succeeds(partial(new_module(student, reading, seed, row, device), row.tensors(seed)[0].to(device))):
-            check_gradients(student, reading, seed, row, device, reading.training)
+    """Compare with the gradient of the law in a reading, wherever there is an output; without any, none arrives."""
+    rows = asked(dtype, gamma_dtype)
+    shown = [
+        row
+        for row in rows
+        if succeeds(partial(new_module(student, reading, seed, row, device), row.tensors(seed)[0].to(device)))
+    ]
+    for row in rows if dtype is gamma_dtype is torch.float32 and not shown else shown:
+        check_gradients(student, reading, seed, row, device, reading.training)
 
 
 def new_module(student: Student, reading: Normalising, seed: int, row: Asked, device: str) -> StudentModule:

@@ -172,7 +172,7 @@ def test_messages_hold_no_number_that_a_test_has_computed(sample: Sample) -> Non
                     float, re.findall(r"(?:eps=|up to |mean |deviation |are |input is )([-+.e\d]+)", case.message)
                 )
                 for listed in re.findall(
-                    r"of magnitude ([-.e\d, ]+), group_size|angles are ([-.e\d, ]+) times", case.message
+                    r"of magnitude ([-.e\d, ]+), hidden_size|angles are ([-.e\d, ]+) times", case.message
                 ):
                     known += map(float, "".join(listed).split(", "))
                 for fraction in map(float, re.findall(r"-?\d*\.\d+(?:e[-+]?\d+)?|-?\d+e[-+]?\d+", message)):
