@@ -133,6 +133,12 @@ SLIPS = (
     slip("gamma_twice", GAMMA, "norm_gamma_twice", scaled="(groups / rms).flatten(-2) * weight * weight"),
     slip("gamma_added", GAMMA, "norm_gamma_added", scaled="(groups / rms).flatten(-2) + weight"),
     slip("output_in_gamma_dtype", LIKE, "output_dtype", "gamma_rewritten", like=".to(self.gamma.dtype)"),
+    slip(
+        "float32_output_in_float64",
+        LIKE,
+        "output_dtype",
+        like=".to(torch.promote_types(input.dtype, weight.dtype) if input.dtype is torch.float32 else input.dtype)",
+    ),
     slip("output_in_float32", LIKE, "output_dtype", like=""),
     slip(
         "float16_refused",
