@@ -97,6 +97,7 @@ BAD_SIZES = pytest.mark.parametrize(
 )
 OF_INPUT = "{dtype} gradient of the input, {sizes}"
 OF_GAMMA = "{dtype} gradient of gamma, {sizes}"
+FROZEN = say("\nGamma is frozen here, by gamma.requires_grad_(False); where it is not, this passes.")
 ROUGH = 2.0**-4  # of a gradient's size: the error of 16-bit arithmetic, which norm_float32_inside charges for
 
 
@@ -264,9 +265,10 @@ def check_gradients(student: Student, reading: Normalising, seed: int, row: Aske
     gradients_of_law = partial(law_gradients, law, x, upstream=upstream, group_size=row.group_size, eps=row.eps)
     wanted_of_input, input_size, wanted_of_gamma, gamma_size = gradients_of_law(gamma)
 
-    def check(arriving: Tensor, between: bool) -> None:
+    def check(arriving: Tensor, between: bool, frozen: bool = False) -> None:
         there, module = x.to(device), new_module(student, reading, seed, row, device).train(training)
-        found = module.gradients(there, upstream=arriving.to(device), between=[4 - there] * between)
+        keys = [4 - there] * between
+        found = module.gradients(there, upstream=arriving.to(device), between=keys, frozen=frozen)
         of_input = gradient_of(found.of_arguments[:1], say("the input")).reshape(x.shape)
         what, limit = say(OF_INPUT, dtype=name(x.dtype), sizes=row.told), INPUT_GRADIENT_LIMIT[unit]
         try:
@@ -287,6 +289,8 @@ def check_gradients(student: Student, reading: Normalising, seed: int, row: Aske
             )
             with without_excuse() if alone else nullcontext():  # no output explains it
                 raise fault.with_more(OF_ZEROS if of_zeros else None, *told) from None
+        if frozen:
+            return
         of_gamma = gradient_of(found.of_parameters, "gamma").flatten()
         what = say(OF_GAMMA, dtype=name(gamma.dtype), sizes=row.told)
         try:
@@ -298,6 +302,9 @@ def check_gradients(student: Student, reading: Normalising, seed: int, row: Aske
         with_a_call_between(partial(check, arriving)) if row.between else check(arriving, between=False)
 
     laid_out(check_arriving, upstream, row.upstream)
+    if row.frozen:
+        with stating(FROZEN):
+            check(row.upstream(upstream), between=row.between, frozen=True)
 
 
 @pytest.mark.rubric("norm_backward")

@@ -23,6 +23,14 @@ class NormWithoutGradientInEvaluation(GroupRMSNorm):
         return output if self.training else output.detach()
 
 
+@wrong("GroupRMSNorm", breaks="norm_backward", hint="gradient_cut")
+class FrozenNormWithoutGradient(GroupRMSNorm):
+    """Cuts the gradient of the input where gamma is frozen."""
+
+    def forward(self, input):
+        return super().forward(input if self.gamma.requires_grad else input.detach())
+
+
 @wrong("GroupRMSNorm", breaks="norm_purity", hint="mode_matters")
 class NormClampedInEvaluation(GroupRMSNorm):
     """Clamps its input in evaluation, to a bound that only outliers reach."""
