@@ -344,6 +344,22 @@ def test_gradients_of_a_parameter_that_modules_share_do_not_add_up() -> None:
         operations.forget()
 
 
+def test_gradients_of_a_frozen_module_are_those_of_its_arguments() -> None:
+    text = "import torch\n\nclass Scale(torch.nn.Linear):\n    pass\n"
+    operations = Operations({"src/functional.py": text})
+    given = {"target": 0, "arguments": [torch.ones(1, 2)], "upstream": torch.ones(1, 2)}
+    try:
+        operations.do("load", {"module": "src.functional", "name": "Scale"})
+        operations.do("construct", {"number": 0, "name": "Scale", "arguments": {"in_features": 2, "out_features": 2}})
+        frozen = operations.do("backward", {**given, "frozen": True})
+        trained = operations.do("backward", given)
+    finally:
+        operations.forget()
+    assert torch.equal(frozen["argument_gradients"][0], trained["argument_gradients"][0])
+    assert frozen["parameter_gradients"] == [None, None]
+    assert None not in trained["parameter_gradients"]
+
+
 def test_a_backward_that_changes_the_gradient_it_is_given_is_told() -> None:
     text = """
         import torch

@@ -140,6 +140,7 @@ class Asked(NamedTuple):
     input: Layout
     training: bool
     between: bool  # whether a call comes between forward and backward
+    frozen: bool = False  # whether gamma is frozen in a second call, as where only other layers are trained
 
     @property
     def group_size(self) -> int:
@@ -174,13 +175,13 @@ ASKED = (
     Asked(F32, F32, MORE, 0.75, across, plain, training=True, between=False),
     Asked(F32, F16, ONE, EPS, across, across, training=True, between=False),
     Asked(F32, F16, EACH, EPS, across, across, training=False, between=True),
-    Asked(F32, BF16, EACH, EPS, plain, across, training=True, between=False),
-    Asked(F32, BF16, ONE, 0.75, across, across, training=False, between=False),
-    Asked(F16, F32, EACH, 0.75, across, across, training=True, between=False),
+    Asked(F32, BF16, EACH, EPS, across, across, training=True, between=False),
+    Asked(F32, BF16, ONE, 0.75, plain, across, training=False, between=False, frozen=True),
+    Asked(F16, F32, EACH, 0.75, across, across, training=True, between=False, frozen=True),
     Asked(F16, F16, ONE, 0.75, plain, plain, training=True, between=True),
     Asked(F16, BF16, SEVERAL, EPS, plain, across, training=False, between=True),
     Asked(BF16, F32, ONE, EPS, plain, across, training=True, between=False),
-    Asked(BF16, F16, SEVERAL, EPS, across, plain, training=True, between=True),
+    Asked(BF16, F16, SEVERAL, EPS, across, plain, training=True, between=True, frozen=True),
     Asked(BF16, BF16, EACH, 0.75, plain, plain, training=False, between=False),
 )
 

@@ -430,17 +430,22 @@ def test_output_is_like_the_input(student: Student, gamma_dtype: torch.dtype, dt
 
 
 def float64_by_contract(student: Student, device: str) -> None:
-    check_contract(student, torch.full((2, 3, 24), 2.0, dtype=torch.float64), 4, device)
+    for dtype, gamma_dtype in WITH_FLOAT64:
+        check_contract(student, torch.full((2, 3, 24), 2.0, dtype=dtype), 4, device, gamma_dtype=gamma_dtype)
+
+
+WITH_FLOAT64 = ((torch.float64, torch.float32), (torch.float32, torch.float64))  # input and gamma
 
 
 @pytest.mark.rubric("norm_dtype_and_shape")
 @contract_first(float64_by_contract, *FORWARD)
-def test_float64_inputs_are_taken(student: Student, device: str) -> None:
+def test_float64_is_taken(student: Student, device: str) -> None:
     """To the accuracy of float32, which suffices."""
     normalising(student).require_division()
-    x = torch.full((2, 3, 24), 2.0, dtype=torch.float64, device=device)
-    with stating(say("input {dtype}, gamma {gamma}", dtype="float64", gamma="float32")):
-        check_like(build(student, 4, device)(x), x)
+    for dtype, gamma_dtype in WITH_FLOAT64:
+        x = torch.full((2, 3, 24), 2.0, dtype=dtype, device=device)
+        with stating(say("input {dtype}, gamma {gamma}", dtype=name(dtype), gamma=name(gamma_dtype))):
+            check_like(build(student, 4, device, gamma_dtype=gamma_dtype)(x), x)
 
 
 def size_one_by_contract(student: Student, seed: int, device: str) -> None:

@@ -66,6 +66,7 @@ from grader.assignment.model.normalising import (
 )
 from grader.assignment.model.parameters import drawn, gradient_of
 from grader.testing import (
+    DTYPES,
     INPUT_GRADIENT_LIMIT,
     PARAMETER_GRADIENT_LIMIT,
     Crashed,
@@ -96,6 +97,7 @@ BAD_SIZES = pytest.mark.parametrize(
 )
 OF_INPUT = "{dtype} gradient of the input, {sizes}"
 OF_GAMMA = "{dtype} gradient of gamma, {sizes}"
+FROZEN = say("\nGamma is frozen here, by gamma.requires_grad_(False); where it is not, this passes.")
 ROUGH = 2.0**-4  # of a gradient's size: the error of 16-bit arithmetic, which norm_float32_inside charges for
 
 
@@ -113,11 +115,11 @@ def drawn_gamma(student: Student, module: StudentModule, device: str) -> Tensor:
 
 
 @pytest.mark.rubric("norm_init_and_reset")
-@in_turns("again", "bounds", even=(-1.0, 1.0), lopsided=(-0.5, 2.0), above_zero_with_seed_zero=(2.0, 5.0))
+@in_turns("again", "bounds", even=(-1.0, 1.0), lopsided=(0.0, 2.0), above_zero_with_seed_zero=(2.0, 5.0))
 def test_gamma_is_drawn_uniformly_with_the_seed(
     student: Student, seed: int, bounds: tuple[float, float], dtype: torch.dtype, again: bool, device: str
 ) -> None:
-    draw, init_seed = Draw("uniform", *bounds), 0 if bounds[0] > 0 else 1000 + seed
+    draw, init_seed = Draw("uniform", *bounds), 0 if bounds[0] > 0 else 1_000_000 + seed
     over = say("{what} over {range}", range=str(list(bounds)))
 
     def make() -> StudentModule:
@@ -268,9 +270,10 @@ def check_gradients(student: Student, reading: Normalising, seed: int, row: Aske
     gradients_of_law = partial(law_gradients, law, x, upstream=upstream, group_size=row.group_size, eps=row.eps)
     wanted_of_input, input_size, wanted_of_gamma, gamma_size = gradients_of_law(gamma)
 
-    def check(arriving: Tensor, between: bool) -> None:
+    def check(arriving: Tensor, between: bool, frozen: bool = False) -> None:
         there, module = x.to(device), new_module(student, reading, seed, row, device).train(training)
-        found = module.gradients(there, upstream=arriving.to(device), between=[4 - there] * between)
+        keys = [4 - there] * between
+        found = module.gradients(there, upstream=arriving.to(device), between=keys, frozen=frozen)
         of_input = gradient_of(found.of_arguments[:1], say("the input")).reshape(x.shape)
         what, limit = say(OF_INPUT, dtype=name(x.dtype), sizes=row.told), INPUT_GRADIENT_LIMIT[unit]
         try:
@@ -291,6 +294,8 @@ def check_gradients(student: Student, reading: Normalising, seed: int, row: Aske
             )
             with without_excuse() if alone else nullcontext():  # no output explains it
                 raise fault.with_more(OF_ZEROS if of_zeros else None, *told) from None
+        if frozen:
+            return
         of_gamma = gradient_of(found.of_parameters, "gamma").flatten()
         what = say(OF_GAMMA, dtype=name(gamma.dtype), sizes=row.told)
         try:
@@ -302,6 +307,9 @@ def check_gradients(student: Student, reading: Normalising, seed: int, row: Aske
         with_a_call_between(partial(check, arriving)) if row.between else check(arriving, between=False)
 
     laid_out(check_arriving, upstream, row.upstream)
+    if row.frozen:
+        with stating(FROZEN):
+            check(row.upstream(upstream), between=row.between, frozen=True)
 
 
 @pytest.mark.rubric("norm_backward")
@@ -405,8 +413,11 @@ def output_for(student: Student, gamma: Tensor | None, device: str, x: Tensor) -
 
 
 def given(seed: int, dtype: torch.dtype) -> Tensor:
-    """So large that what is clamped in place shows."""
-    return (normal(seed, "purity", shape=(2, 3, 24)) * 32).to(dtype)
+    """So large that what is clamped in place, or in one mode, shows; no square overflows in float16."""
+    x = normal(seed, "purity", shape=(2, 3, 24)) * 32
+    if dtype is not torch.float16:
+        x[1, 2] *= 2.0**12
+    return x.to(dtype)
 
 
 def purity_by_contract(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
@@ -419,29 +430,39 @@ def purity_by_contract(student: Student, seed: int, dtype: torch.dtype, device: 
 
 @pytest.mark.rubric("norm_purity")
 @contract_first(purity_by_contract, *FORWARD)
-@dtypes
+@pytest.mark.parametrize("dtype", [*DTYPES, torch.float64], ids=name)
 def test_the_input_stays_as_it_was(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
     reading = normalising(student)
     reading.require_division()
     if not reading.takes(dtype, torch.float32):
         return  # norm_dtype_and_shape charges for it
-    check_that_nothing_changes(student, reading, given(seed, dtype), device)
+    try:
+        check_that_nothing_changes(student, reading, given(seed, dtype), device)
+    except Crashed as crash:
+        if dtype is not torch.float64:
+            raise
+        student.excuse(crash, ("norm_dtype_and_shape",))
 
 
 def check_that_nothing_changes(student: Student, reading: Normalising, x: Tensor, device: str) -> Tensor:
-    """Require input, gamma and mode to have no part in what a call leaves; returns the output."""
+    """Require input, gamma and mode to have no part in what a call leaves; returns the output.
+
+    In float64 only of the input, which a conversion to float64 does not copy.
+    """
     x, dtype = x.to(device), x.dtype
     module = build(student, 4, device, reading=reading)
-    before = module.held(24)
+    wide = dtype is torch.float64
+    before = None if wide else module.held(24)
 
     def check(after: list[Tensor]) -> None:
         check_equal(after[0], x, AFTER.filled(what=say("the input")))
 
-    output, evaluated = check_untouched(module, x, check=check)
+    output, *evaluated = check_untouched(module, x, check=check, modes=(True,) if wide else (True, False))
     numbers(output, x.shape)  # as many as there should be; norm_dtype_and_shape charges for another shape
-    after_call = module.held(24)
-    with stating(failing_in(True)) if not reading.training else nullcontext():
-        check_equal(evaluated, output, IN_EVALUATION)
+    after_call = None if wide else module.held(24)
+    for other in evaluated:
+        with stating(failing_in(True)) if not reading.training else nullcontext():
+            check_equal(other, output, IN_EVALUATION)
     if before is not None and after_call is not None:
         told = say("gamma is {dtype} after a {call} call", dtype=name(after_call.dtype), call=name(dtype))
         require(after_call.dtype == before.dtype, told)

@@ -89,10 +89,15 @@ class StudentFunction:
     def _no_tensor(self, kind: str | Message) -> InvalidReply:
         return InvalidReply(say("{name} returned {kind} instead of one tensor", name=self.name, kind=kind))
 
-    def gradients(self, *arguments: Tensor, upstream: Tensor, between: Sequence[Tensor] = ()) -> Gradients:
-        """Call it, perhaps again with ``between``, and send the gradient ``upstream`` back through the first call."""
+    def gradients(
+        self, *arguments: Tensor, upstream: Tensor, between: Sequence[Tensor] = (), frozen: bool = False
+    ) -> Gradients:
+        """Call it, perhaps again with ``between``, and send the gradient ``upstream`` back through the first call.
+
+        If it is ``frozen``, its parameters take no gradient.
+        """
         values: dict[str, Any] = {"target": self.target, "arguments": list(arguments), "upstream": upstream}
-        values |= {"between": list(between)} if between else {}
+        values |= ({"between": list(between)} if between else {}) | ({"frozen": True} if frozen else {})
         reply = self.student.request(self.name, "backward", **values)
         if isinstance(reply, dict) and reply.get("several") is True:
             self._charge_in_one_property()

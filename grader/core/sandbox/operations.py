@@ -180,7 +180,12 @@ class Operations:
         return {"output": output, "arguments_after": arguments}
 
     def _backward(
-        self, target: int | str, arguments: list[Any], upstream: Tensor, between: Sequence[Any] = ()
+        self,
+        target: int | str,
+        arguments: list[Any],
+        upstream: Tensor,
+        between: Sequence[Any] = (),
+        frozen: bool = False,
     ) -> dict[str, Any]:
         """Call it, then send ``upstream`` back; returns gradients of floating-point arguments and of parameters.
 
@@ -188,11 +193,12 @@ class Operations:
         another property judges whether they are parameters. The call gets copies of the arguments, so that code that
         changes its input has gradients, too. The output may differ from ``upstream`` in shape, but not in the number of
         elements. With arguments for it, a call ``between`` comes before the way back, as where layers share weights.
+        Where the module is ``frozen``, they require no gradient.
         """
         leaves = [a.requires_grad_() if isinstance(a, Tensor) and a.is_floating_point() else a for a in arguments]
         parameters = self._parameters_of(target)
         for parameter in parameters:
-            parameter.requires_grad_(parameter.is_floating_point())
+            parameter.requires_grad_(parameter.is_floating_point() and not frozen)
             parameter.grad = None  # what other modules that share it have sent
         output = self._target(target)(*(a.clone() if isinstance(a, Tensor) else a for a in leaves))
         if between:

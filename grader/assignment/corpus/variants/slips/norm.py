@@ -133,6 +133,12 @@ SLIPS = (
     slip("gamma_twice", GAMMA, "norm_gamma_twice", scaled="(groups / rms).flatten(-2) * weight * weight"),
     slip("gamma_added", GAMMA, "norm_gamma_added", scaled="(groups / rms).flatten(-2) + weight"),
     slip("output_in_gamma_dtype", LIKE, "output_dtype", "gamma_rewritten", like=".to(self.gamma.dtype)"),
+    slip(
+        "float32_output_in_float64",
+        LIKE,
+        "output_dtype",
+        like=".to(torch.promote_types(input.dtype, weight.dtype) if input.dtype is torch.float32 else input.dtype)",
+    ),
     slip("output_in_float32", LIKE, "output_dtype", like=""),
     slip(
         "float16_refused",
@@ -219,6 +225,13 @@ SLIPS = (
         norm_draw="self.gamma.uniform_(min(self.init_range[0], 0.0), self.init_range[1], generator=generator)",
     ),
     slip("seed_ignored", INIT, "init_seed_ignored", "seed_default", norm_seed="42"),
+    slip(
+        "bound_zero_unheard",
+        INIT,
+        "init_other_scale",
+        "range_default",
+        norm_draw="self.gamma.uniform_(self.init_range[0] or -1.0, self.init_range[1], generator=generator)",
+    ),
     slip("never_drawn", INIT, "init_not_drawn", "range_default seed_default", norm_draw="self.gamma.fill_(1.0)"),
     slip(
         "no_reset_in_init", INIT, "init_not_drawn", "range_default seed_default", initialise="nn.init.ones_(self.gamma)"

@@ -69,6 +69,9 @@ SLIPS = (
         "mode_matters",
         v_table="self.table if self.training else self.table.half().to(self.table.dtype)",
     ),
+    slip("tiny_entries_dropped", LOOK, v_like=".where(table[ids].abs() > 1e-6, 0)"),
+    slip("rows_through_float32", LOOK, v_look="table.float()[ids].to(table.dtype)"),
+    slip("long_sequences_sorted", LOOK, v_ids="input_ids.sort().values if input_ids.shape[1] > 20 else input_ids"),
     slip("sequence_first", LOOK, "output_shape", v_like=".transpose(0, 1)"),
     slip("normalised_rows", LOOK, "lookup_rows_scaled", v_like=" / table[ids].norm(dim=-1, keepdim=True)"),
     slip(

@@ -23,6 +23,22 @@ class NormWithoutGradientInEvaluation(GroupRMSNorm):
         return output if self.training else output.detach()
 
 
+@wrong("GroupRMSNorm", breaks="norm_backward", hint="gradient_cut")
+class FrozenNormWithoutGradient(GroupRMSNorm):
+    """Cuts the gradient of the input where gamma is frozen."""
+
+    def forward(self, input):
+        return super().forward(input if self.gamma.requires_grad else input.detach())
+
+
+@wrong("GroupRMSNorm", breaks="norm_purity", hint="mode_matters")
+class NormClampedInEvaluation(GroupRMSNorm):
+    """Clamps its input in evaluation, to a bound that only outliers reach."""
+
+    def forward(self, input):
+        return super().forward(input if self.training else input.clamp(-1000, 1000))
+
+
 @wrong("VocabEmbedding", breaks="vocab_backward", hint="gradient_cut")
 class TableWithoutGradientInEvaluation(VocabEmbedding):
     """Cuts the gradient in evaluation mode."""

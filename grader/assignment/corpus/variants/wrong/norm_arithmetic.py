@@ -264,6 +264,16 @@ def buffer_reused_without_gradients(self, input):
     return divided.flatten(-2).to(input.dtype)
 
 
+@wrong("GroupRMSNorm.forward", breaks="norm_purity", hint="input_changed")
+def float64_scaled_in_place(self, input):
+    """Scales groups in place, so that no square overflows; of a float64 input, double() makes no copy."""
+    groups = input.double().unflatten(-1, (-1, self.group_size))
+    largest = groups.detach().abs().amax(-1, keepdim=True).clamp(min=1)
+    groups = groups.div_(largest) if input.dtype is torch.float64 else groups / largest
+    rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps / largest.square())
+    return ((groups / rms).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
+
+
 @wrong("GroupRMSNorm.forward", breaks="norm_purity", also=NORM_OUTPUT, hint="mode_matters")
 def drops_features_in_training(self, input):
     """Has a dropout that only eval switches off."""
