@@ -63,7 +63,7 @@ def steps_of_two_from_the_current_ratio(self, seq_len):
     return ratio
 
 
-@wrong_ratio()
+@wrong_ratio(hint="rope_growth_of_initial_ratio")
 def steps_of_two_from_a_large_ratio(self, seq_len):
     """Adds two until it fits, to an even number where the ratio is below five."""
     ratio = self.cos.shape[0] // self.max_seq_len

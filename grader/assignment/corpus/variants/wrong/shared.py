@@ -108,7 +108,7 @@ class TablesOfTheFirstRatio(NTKAwareRoPE):
         return getattr(type(self), sizes)
 
 
-@wrong("NTKAwareRoPE", breaks="rope_buffers", also="rope_boundary")
+@wrong("NTKAwareRoPE", breaks="rope_buffers", also="rope_boundary", hint="state_shared")
 class FirstTablesOfAnotherLength(NTKAwareRoPE):
     """Keeps first tables on the class, for modules that are alike in all but max_seq_len."""
 
