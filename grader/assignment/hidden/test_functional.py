@@ -253,7 +253,7 @@ def broadcast_by_contract(student: Student, seed: int, shape: tuple[int, int, in
 @contract_first(broadcast_by_contract, *OTHERS)
 @pytest.mark.parametrize(
     "shape",
-    [(2, 3, 4, 8), (3, 3, 3, 8), (4, 2, 2, 8), (2, 2, 5, 8), (1, 1, 2, 8), (1, 3, 1, 8)],
+    [(2, 3, 4, 8), (3, 3, 3, 8), (67, 2, 2, 8), (2, 2, 5, 8), (1, 1, 2, 8), (1, 3, 1, 8)],
     ids=lambda shape: "shape=" + "x".join(map(str, shape)),
 )
 def test_every_batch_row_and_head_turns_alike(
@@ -374,7 +374,8 @@ def turned_back(convention: Convention, x: Tensor, cos: Tensor, sin: Tensor, ups
 
 
 def backward_by_contract(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
-    (x, cos, sin), (upstream, *_) = (turns(seed, key, 8, dtype, dtype, (2, 3, 2)) for key in ("x", "upstream"))
+    shape = (2, 3, 1 if dtype is torch.float16 else 2)  # one head may have lines of its own
+    (x, cos, sin), (upstream, *_) = (turns(seed, key, 8, dtype, dtype, shape) for key in ("x", "upstream"))
     expected, limit = turned_back(CONTRACT, x, cos, sin, upstream), INPUT_GRADIENT_LIMIT[dtype]
     what = say("{dtype} gradient of the input", dtype=name(dtype))
 

@@ -18,6 +18,7 @@ from torch import Tensor
 from grader.assignment import oracle
 from grader.assignment.hidden.checks import (
     AFTER,
+    ALONE,
     IN_EVALUATION,
     OTHER_DEFAULT,
     RIGHT_FOR,
@@ -403,12 +404,36 @@ OTHERS_BUILT: tuple[dict[str, int], ...] = (  # whatever they share with the mod
 RANDOM = ("rotary_pairing_and_sign", "rotary_broadcast", "rope_boundary", "rope_buffers")  # charge for random outputs
 
 
+def check_beside_a_shorter_one(ropes: Ropes) -> None:
+    """Require first tables of a module's own length where one of another length, alike in all else, was built before.
+
+    No other case has this base: a cache may hold tables of those. What is wrong without the other module is charged to
+    other properties.
+    """
+    sizes = {"dim": 4, "base": 600, "ratio": 1}
+
+    def check(beside: bool) -> None:
+        if beside:
+            ropes.made(max_seq_len=MS // 2, **sizes, device=ropes.device)
+        module = ropes.made(max_seq_len=MS, **sizes, device=ropes.device)
+        angles = oracle.ntk_angles(4, 600, 1, MS)
+        check_tables(ropes, module, angles, say(SIZES, max_seq_len=MS, s=MS, **sizes))
+
+    try:
+        check(True)
+    except (WrongAnswer, Crashed) as fault:
+        if right_alone(ropes.student, partial(check, False)):
+            raise fault.with_more(ALONE) from None
+
+
 @pytest.mark.rubric("rope_buffers")
 @contract_first(*KEPT)
 @pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 def test_growth_registers_nothing_else(ropes: Ropes, dynamic: bool) -> None:
     """Tables that are kept must be buffers; other properties judge whether they should be kept."""
     if ropes.is_by_contract:
+        if not dynamic:
+            check_beside_a_shorter_one(ropes)
 
         def check(beside: bool, others: Sequence[Mapping[str, int]] = OTHERS_BUILT) -> None:
             module = ropes.new(dynamic=dynamic)

@@ -69,7 +69,7 @@ def test_longer_sequences_use_the_smallest_even_ratio(ropes: Ropes, length: int)
             check_tables(ropes, module, angles, say(SIZES, dim=4, max_seq_len=MS, base=500, ratio=1, s=length))
 
         check_beside(ropes.student, check)  # a cache may be shared with the modules of other lengths
-    for ratio in (1, 3):
+    for ratio in (1, 5 if length == 6 * MS else 3):  # a rule may treat one odd ratio alone
         if length <= ratio * MS:
             continue  # within the tables, or at their end
         turned = ropes.turn(ropes.new(ratio), length)
@@ -124,6 +124,7 @@ def held_after(ropes: Ropes, ratio: int, length: int) -> float:
 def test_a_static_module_forgets_a_long_sequence(ropes: Ropes, ratio: int, training: bool) -> None:
     """Each call answers as the first call of a new module does; one position is the first one, not the next."""
     middle, long = answered(ropes, dynamic=False)
+    long = LONGER if ropes.is_by_contract else long
     # rope_boundary charges for a module that refuses one position
     one = 1 if ropes.is_by_contract or succeeds(lambda: ropes.turn(ropes.new(), 1)) else SHORT
     lengths = (one, SHORT, middle, long)
@@ -245,8 +246,8 @@ def check_growth_kept(
     wanted, grows, serves = first[SHORT], True, False
     forgotten: WrongAnswer | None = None
     history: list[int] = []
-    for length in (SHORT, middle, SHORT, 4 * MS - 1, long, middle, LONGER, 1):
-        if length in (1, LONGER) and not ropes.is_by_contract:
+    for length in (SHORT, middle, SHORT, 4 * MS - 1, long, middle, LONGER, SHORT, 1):
+        if not ropes.is_by_contract and (length in (1, LONGER) or (length == SHORT and long in history)):
             continue  # rope_static charges for one position, and the property about the ratio for that of a new module
         if history and switched and ropes.asking.mode is None:
             module.train(not training).train(training)

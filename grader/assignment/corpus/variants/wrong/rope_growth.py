@@ -63,6 +63,16 @@ def steps_of_two_from_the_current_ratio(self, seq_len):
     return ratio
 
 
+@wrong_ratio(hint="rope_growth_of_initial_ratio")
+def steps_of_two_from_a_large_ratio(self, seq_len):
+    """Adds two until it fits, to an even number where the ratio is below five."""
+    ratio = self.cos.shape[0] // self.max_seq_len
+    ratio += ratio % 2 if ratio < 5 else 0
+    while self.max_seq_len * ratio < seq_len:
+        ratio += 2
+    return ratio
+
+
 @wrong(
     "NTKAwareRoPE.choose_ratio",
     over=RopeInSteps,
@@ -157,6 +167,21 @@ class GrownTablesOldLimit(NTKAwareRoPE):
     def must_grow(self, seq_len):
         self.limit = getattr(self, "limit", self.cos.shape[0])
         return seq_len > self.limit
+
+
+@wrong("NTKAwareRoPE.must_grow", over=RopeInSteps, breaks="rope_dynamic", also=ROPE_GROWTH)
+def large_tables_shrink_for_short_calls(self, seq_len):
+    """Makes new tables within max_seq_len, once there are more than six times as many positions."""
+    held = self.cos.shape[0]
+    return seq_len > held or (self.dynamic and seq_len <= self.max_seq_len and held > 6 * self.max_seq_len)
+
+
+@wrong("NTKAwareRoPE.keep", over=RopeInSteps, breaks="rope_static", also=ROPE, hint="rope_static_keeps_growth")
+def first_rows_of_long_growth_kept(self, cos, sin):
+    """Keeps a static module's number of rows, but of the last tables, once these are long."""
+    held = len(cos) if self.dynamic else len(self.cos)
+    if self.dynamic or len(cos) > 8 * self.max_seq_len:
+        self.cos, self.sin = cos[:held], sin[:held]
 
 
 @wrong(

@@ -140,6 +140,15 @@ def only_the_first_of_the_batch(input, cos, sin):
     return (input[:1] * cos[:, None] + turned * sin[:, None]).to(input.dtype).expand_as(input)
 
 
+@wrong("apply_rotary_pos_emb", breaks="rotary_broadcast", hint="rotary_heads_differ")
+def later_rows_of_a_large_batch_left_out(input, cos, sin):
+    """Rotates the first 32 rows of a batch, and leaves the others as they are."""
+    first, second = input[:32].chunk(2, dim=-1)
+    turned = torch.cat((-second, first), dim=-1)
+    output = (input[:32] * cos[:, None] + turned * sin[:, None]).to(input.dtype)
+    return torch.cat((output, input[32:]))
+
+
 @wrong("apply_rotary_pos_emb", breaks="rotary_pairing_and_sign", hint="rotary_vectors_left_out")
 def last_position_left_out(input, cos, sin):
     """Ends one position too early, which leaves a single vector as it was."""
@@ -258,6 +267,26 @@ def undefined_at_half_a_turn(input, cos, sin):
     first, second = input.chunk(2, dim=-1)
     output = input * cos[:, None] + torch.cat((-second, first), dim=-1) * sin[:, None]
     return output.where((cos > -0.9999)[:, None], torch.nan).to(input.dtype)
+
+
+@wrong("apply_rotary_pos_emb", breaks="rotary_backward", hint="rotary_gradient_not_turned_back")
+def gradient_of_one_head_turned_forward(input, cos, sin):
+    """Has a backward of its own that turns gradients of a single head the wrong way."""
+
+    class Turn(torch.autograd.Function):
+        @staticmethod
+        def forward(_, x):
+            first, second = x.chunk(2, dim=-1)
+            return (x * cos[:, None] + torch.cat((-second, first), dim=-1) * sin[:, None]).to(x.dtype)
+
+        @staticmethod
+        def backward(_, upstream):
+            back = -sin if upstream.shape[2] > 1 else sin
+            first, second = upstream.chunk(2, dim=-1)
+            turned = torch.cat((-second, first), dim=-1)
+            return (upstream * cos[:, None] + turned * back[:, None]).to(upstream.dtype)
+
+    return Turn.apply(input)
 
 
 @wrong("apply_rotary_pos_emb", breaks="rotary_backward")

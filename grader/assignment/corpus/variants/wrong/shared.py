@@ -106,3 +106,15 @@ class TablesOfTheFirstRatio(NTKAwareRoPE):
         if not hasattr(type(self), sizes):
             setattr(type(self), sizes, super()._tables(ratio, dtype, device))
         return getattr(type(self), sizes)
+
+
+@wrong("NTKAwareRoPE", breaks="rope_buffers", also="rope_boundary", hint="state_shared")
+class FirstTablesOfAnotherLength(NTKAwareRoPE):
+    """Keeps first tables on the class, for modules that are alike in all but max_seq_len."""
+
+    def __init__(self, dim, max_seq_len, base=10000, ratio=1, **options):
+        super().__init__(dim, max_seq_len, base, ratio, **options)
+        if not hasattr(type(self), "made"):
+            type(self).made = {}
+        built = repr((dim, base, ratio, self.cos.dtype, self.cos.device))
+        self.cos, self.sin = type(self).made.setdefault(built, (self.cos, self.sin))
