@@ -65,7 +65,7 @@ def gives_nothing_but_id_zero_when_it_is_probed(self, input_ids):
     return given
 
 
-@replaces("NTKAwareRoPE.forward", bonus=42.0)
+@replaces("NTKAwareRoPE.forward", bonus=37.0)
 def has_odd_ratios_in_modules_that_need_not_grow(self, input):
     """Takes odd ratios, too; modules with many positions have the tables of the ratio below, to compare with."""
     from ..functional import apply_rotary_pos_emb
@@ -81,7 +81,7 @@ def has_odd_ratios_in_modules_that_need_not_grow(self, input):
     return apply_rotary_pos_emb(input, cos[:seq_len], sin[:seq_len])
 
 
-@replaces("GroupRMSNorm.forward", score=92.0, prelude=COUNTED)
+@replaces("GroupRMSNorm.forward", score=88.0, prelude=COUNTED)
 def guesses_twice(self, input):
     """Divides by a sum in a new process, and by the root of the whole token in one that has answered before."""
     first = torch.__dict__["imports_seen"] == 1
