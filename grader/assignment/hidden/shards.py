@@ -12,7 +12,7 @@ from torch import Tensor
 from grader.assignment.model.rows import Rows, Shown, read_rows, rows_by_contract
 from grader.testing import Crashed, Reading, Student, StudentFault, StudentModule, uniform
 
-VOCAB, EMB = 24, 5
+VOCAB, EMB = 30, 5  # with one to three ranks, the number of rows is even, odd, and even
 BATCH = (3, 67)  # of ids: no multiple of any size of chunks that a loop may take
 LAYOUT = "shard_registration_and_arguments"  # charges for a module that holds a whole table
 OTHERS = ("shard_owned_ids", "shard_sum_over_ranks", LAYOUT)  # beside the property about zeros

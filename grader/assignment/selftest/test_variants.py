@@ -58,7 +58,7 @@ TOLD = {
     "wrong.rope_tables.tables_for_neighbouring_pairs": "the angle of each pair is at two neighbouring columns",
     "adjacent_pairs": "with 4 features, the pairs are (0, 1), (2, 3); each pair turns by +angle",
     "reversed_positions": "positions use the angles of positions [1, 0]",
-    "start_one_late": "ids that give nonzero rows, with world_size=3: rank 0: 1–8 | rank 1: 9–16 | rank 2: 17–23",
+    "start_one_late": "ids that give nonzero rows, with world_size=3: rank 0: 1–10 | rank 1: 11–20 | rank 2: 21–29",
     "eps_squared": "for features of magnitude 0.5, hidden_size=24, group_size=4, eps=0.75",
     "vocab_cached": "then an update of the parameter; it is the output of an earlier call",
     "wrong.norm_and_vocab_habits.output_of_the_same_tensor": "where every call gets a new tensor it is right",

@@ -49,6 +49,14 @@ def remainder_by_one_more(self, input_ids):
     return self.shard.to(input_ids.device)[rows].masked_fill(foreign.unsqueeze(-1), 0)
 
 
+@wrong("ParallelVocabEmbedding.forward", breaks="shard_owned_ids", also=SHARD_OUTPUT, hint="shard_lost_edge_row")
+def last_of_an_odd_number_of_rows_lost(self, input_ids):
+    """Answers two halves of the range, each of half as many ids as it has rows, rounded down."""
+    rows, held = input_ids - self.first_id, len(self.shard)
+    foreign = (rows < 0) | (rows >= (2 * (held // 2) if held > 4 else held))
+    return self.shard.to(input_ids.device)[rows.masked_fill(foreign, 0)].masked_fill(foreign.unsqueeze(-1), 0)
+
+
 @wrong("ParallelVocabEmbedding.forward", breaks="shard_owned_ids", also=SHARD_OUTPUT)
 def rows_in_reverse(self, input_ids):
     """Subtracts the id from the end of the range."""
