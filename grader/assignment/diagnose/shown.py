@@ -56,7 +56,7 @@ class Clue:
         lacks: Templates of statements that it does not make.
         only: Whether every statement of ``says`` has these fields, rather than one.
         least: How many such statements there are.
-        share: Of all elements, the part that such a statement has to count as wrong.
+        wrong: Of all elements, the share that such a statement has to count as wrong.
     """
 
     says: tuple[str, ...]
@@ -66,7 +66,7 @@ class Clue:
     lacks: tuple[str, ...] = ()
     only: bool = False
     least: int = 1
-    share: float = 0.0
+    wrong: float = 0.0
 
     def fits(self, case: str, message: Message) -> bool:
         """Whether a failing case shows this."""
@@ -76,7 +76,7 @@ class Clue:
             part
             for part in asked
             if all(_is(part.fields.get(name), value) for name, value in self.fields.items())
-            and _share(part.fields) >= self.share
+            and _share(part.fields) >= self.wrong
         ]
         return (
             case.startswith(self.case)
@@ -280,7 +280,7 @@ NEEDED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "lookup_rows_scaled": (ROWS_SCALED,),
     "norm_rounded_to_gamma": (told(STEPS, case="a_float32_input_is_not_rounded"),),
     "few_digits": (
-        told(STEPS, case="float32_outputs_are_exact", beside=told(PLACES, share=0.5)),  # conversions reach all elements
+        told(STEPS, case="float32_outputs_are_exact", beside=told(PLACES, wrong=0.5)),  # conversions reach all elements
         told(RECEIVES, seen=FEW_DIGITS, beside=told(OF_TABLE, OF_SHARD, dtype="float32")),
     ),
     "parameter_changed": PARAMETER_CHANGED,
