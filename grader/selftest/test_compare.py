@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -30,7 +30,7 @@ from grader.core.judge.compare import (
 from grader.core.judge.faults import WrongAnswer
 from grader.core.judge.hidden_tests import HiddenTests, HiddenTestsError
 from grader.core.judge.judging import run_tests
-from grader.core.judge.wording import in_two_decimals
+from grader.core.judge.wording import in_two_decimals, listed
 from grader.core.messages import quoted
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.lab.verify.attacks import NUMBER
@@ -158,6 +158,20 @@ def test_slices_that_changed_places_are_told() -> None:
     last = expected.clone()
     last[:, 3] *= -3
     assert seen(last, expected).endswith("wrong only at these indices of dimension 1: 3")
+
+
+@pytest.mark.parametrize(
+    ("places", "told"),
+    [
+        ([*range(12), 23], "0–11, 23"),
+        ([0, *range(12, 24)], "0, 12–23"),
+        ([3, 4, 8], "3, 4, 8"),
+        (range(0, 16, 2), "0, 2, 4, 6, 8, 10 …"),
+        ([], ""),
+    ],
+)
+def test_places_in_a_row_are_a_range(places: Sequence[int], told: str) -> None:
+    assert listed(torch.isin(torch.arange(24), torch.tensor([*places]))) == told
 
 
 def test_a_few_elements_share_nothing_worth_telling() -> None:

@@ -15,6 +15,7 @@ from grader.assignment import ASSIGNMENT
 from grader.assignment.hidden import checks
 from grader.assignment.hidden import norm_inputs as norm
 from grader.assignment.hidden import rope_tables as rope
+from grader.assignment.hidden.shards import VOCAB, own_rows
 from grader.assignment.model import draw_words as draws
 from grader.assignment.model import gradient_words as gradients
 from grader.assignment.model import turn_words as turns
@@ -27,6 +28,7 @@ from grader.assignment.model.row_words import (
     GIVES,
     IN_16_BITS,
     LEFT_OUT,
+    LEFT_OUT_OF_ROWS,
     MULTIPLE,
     ONE_NUMBER,
     OTHERS_SUMMED,
@@ -37,7 +39,7 @@ from grader.assignment.model.row_words import (
 )
 from grader.assignment.model.rows import IN_MEMORY
 from grader.assignment.oracle import smallest_even_ratio
-from grader.testing import ALIKE, OTHER_DTYPE, OTHER_SHAPE, SAME_MULTIPLE, STEPS, ZEROS, Message
+from grader.testing import ALIKE, OTHER_DTYPE, OTHER_SHAPE, PLACES, SAME_MULTIPLE, STEPS, ZEROS, Message
 
 Failing = Mapping[str, Message]  # from a case's id to its message
 
@@ -54,6 +56,7 @@ class Clue:
         lacks: Templates of statements that it does not make.
         only: Whether every statement of ``says`` has these fields, rather than one.
         least: How many such statements there are.
+        wrong: Of all elements, the share that such a statement has to count as wrong.
     """
 
     says: tuple[str, ...]
@@ -63,13 +66,17 @@ class Clue:
     lacks: tuple[str, ...] = ()
     only: bool = False
     least: int = 1
+    wrong: float = 0.0
 
     def fits(self, case: str, message: Message) -> bool:
         """Whether a failing case shows this."""
         parts = list(message.all_parts())
         asked = [part for part in parts if part.key in self.says]
         fitting = [
-            part for part in asked if all(_is(part.fields.get(name), value) for name, value in self.fields.items())
+            part
+            for part in asked
+            if all(_is(part.fields.get(name), value) for name, value in self.fields.items())
+            and _share(part.fields) >= self.wrong
         ]
         return (
             case.startswith(self.case)
@@ -84,6 +91,12 @@ def _is(value: object, wanted: str | int | Container[int] | tuple[str, ...]) -> 
     """Whether a field has a wanted value, or one of several."""
     told = [str(value), *(part.key for part in value.parts[:1])] if isinstance(value, Message) else [value]
     return any(one == wanted if isinstance(wanted, str | int) else one in wanted for one in told)
+
+
+def _share(fields: Mapping[str, object]) -> float:
+    """The part of all elements that a statement with these fields counts as wrong."""
+    n, everything = fields.get("n"), fields.get("all")
+    return n / everything if isinstance(n, int) and isinstance(everything, int) else 0.0
 
 
 def told(*says: str, **more: Any) -> Clue:
@@ -102,6 +115,7 @@ FEW_DIGITS = (str(FEWER_DIGITS), IN_16_BITS)
 OF_TABLE = "{dtype} gradient of the table for ids {rows}"
 OF_SHARD = "{dtype} gradient of the shard of rank {rank} of {world}"
 OTHERS_IDS = "ids of other ranks on rank {rank} of {world}"
+OWN = {(rank, world): own_rows(rank, world) for world in (2, 3, VOCAB) for rank in range(world)}
 NOT_FINITE = "not finite: {n}"
 NO_GRADIENT = "no gradient reaches {where}"
 
@@ -147,10 +161,17 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "tokens_in_memory_order": (told(norm.IN_MEMORY), told(turns.RIGHT_CONTIGUOUS)),
     "norm_digits_of_small_groups": (told(norm.BESIDE_LARGER),),
     "backward_of_a_later_call": (told(checks.CALLED_BETWEEN),),
-    "tokens_left_out": (told(LEFT_OUT),),
+    "tokens_left_out": (told(LEFT_OUT, LEFT_OUT_OF_ROWS),),
     "norm_eps_scaled": (told(checks.SHARE),),
     "lookup_rows_scaled": (ROWS_SCALED, told(WRONG_ROWS, case="ids_beyond_16_bits")),
-    "shard_neighbour_answered": (told(WRONG_ROWS, n=1, beside=told(OTHERS_IDS)),),
+    "shard_neighbour_answered": tuple(
+        told(
+            WRONG_ROWS,
+            n=1,
+            beside=told(GIVES, id=(own.start - 1, own.stop), beside=told(OTHERS_IDS, rank=rank, world=world)),
+        )
+        for (rank, world), own in OWN.items()
+    ),
     "shard_filled_otherwise": (told(GIVES, seen=(ONE_NUMBER, "numbers that are not finite"), only=True),),
     "rope_table_dtype": (told(rope.MORE_DIGITS, rope.MORE_DIGITS_GROWN, lacks=(checks.ALONE, rope.CONVERTED)),),
     "parameter_changed": (*PARAMETER_CHANGED, HISTORY),
@@ -259,7 +280,7 @@ NEEDED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "lookup_rows_scaled": (ROWS_SCALED,),
     "norm_rounded_to_gamma": (told(STEPS, case="a_float32_input_is_not_rounded"),),
     "few_digits": (
-        told(STEPS, case="float32_outputs_are_exact"),
+        told(STEPS, case="float32_outputs_are_exact", beside=told(PLACES, wrong=0.5)),  # conversions reach all elements
         told(RECEIVES, seen=FEW_DIGITS, beside=told(OF_TABLE, OF_SHARD, dtype="float32")),
     ),
     "parameter_changed": PARAMETER_CHANGED,

@@ -611,9 +611,9 @@ def _told_turns(read: Tensor, angles: Tensor, first: int) -> list[Message]:
         return [say(TIMES_ONE_FACTOR, factor=in_two_decimals(factor))]
     if first == 1:
         quotients = (turned[1].angle() / angles[1]).tolist()
-        factors = ", ".join(map(in_two_decimals, quotients[:PAIRS_TOLD]))
-        off = any(abs(quotient - 1) > SPEED for quotient in quotients)
-        return [say(SPEEDS, factors=factors + " …" * (len(quotients) > PAIRS_TOLD))] * off
+        factors = [*map(in_two_decimals, quotients[:PAIRS_TOLD])]
+        off = any(abs(quotient - 1) > SPEED for quotient in quotients) and {*factors} != {in_two_decimals(1.0)}
+        return [say(SPEEDS, factors=", ".join(factors) + " …" * (len(quotients) > PAIRS_TOLD))] * off
     if first == 0 and bool(((turned[0] - 1j).abs() < SPEED).all()):
         return [QUARTER]
     places = torch.arange(-len(angles), 4 * len(angles))

@@ -99,17 +99,22 @@ NEARLY = 0.05  # coarser than any rounding of numbers around 1
 
 
 @kept
-def tables(seed: int, positions: int, dim: int, dtype: torch.dtype = torch.float32) -> tuple[Tensor, Tensor]:
-    """Cosines and sines ``[s, hd]`` of random angles, both halves alike."""
-    angles = uniform(seed, "angles", dim, shape=(positions, dim // 2), low=-3.0, high=3.0).repeat(1, 2)
+def tables(
+    seed: int, positions: int, dim: int, dtype: torch.dtype = torch.float32, most: float = 3.0
+) -> tuple[Tensor, Tensor]:
+    """Cosines and sines ``[s, hd]`` of random angles up to ``most``, both halves alike."""
+    angles = uniform(seed, "angles", dim, shape=(positions, dim // 2), low=-most, high=most).repeat(1, 2)
     return angles.cos().to(dtype), angles.sin().to(dtype)
 
 
 def turns(
     seed: int, key: str, dim: int, dtype: torch.dtype, table_dtype: torch.dtype, shape: tuple[int, int, int]
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Vectors of that shape, and tables that turn all of them alike."""
-    cos, sin = (table.repeat(shape[1], 1) for table in tables(seed, 1, dim, table_dtype))
+    """Vectors of that shape, and tables that turn all of them alike, by angles far from a half turn.
+
+    Code that fails at a half turn alone, where ``1 + cos`` vanishes, loses the property about pairs and no other.
+    """
+    cos, sin = (table.repeat(shape[1], 1) for table in tables(seed, 1, dim, table_dtype, most=2.0))
     return normal(seed, key, dim, shape=(*shape, dim)).to(dtype), cos, sin
 
 

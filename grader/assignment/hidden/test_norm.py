@@ -51,7 +51,7 @@ from grader.assignment.model.normalising import (
     numbers,
     only_digits_differ,
 )
-from grader.assignment.model.row_words import LEFT_OUT
+from grader.assignment.model.row_words import LEFT_OUT, LEFT_OUT_OF_ROWS
 from grader.testing import (
     DTYPES,
     FORWARD_LIMIT,
@@ -199,12 +199,20 @@ def check_tokens(student: Student, x: Tensor, shape: Shape, device: str) -> None
     try:
         check_law(output, expected, sizes(shape))
     except WrongAnswer as fault:
-        right = followed(output, expected).flatten()
-        n, wrong = len(right), int((~right).sum())
-        left, given = (tokens.flatten(0, 1)[n - wrong :] for tokens in (output, x.double()))
-        last = 2 * wrong < n and bool(right[: n - wrong].all())  # fewer than a chunk, if chunks are what is computed
-        untouched = not bool(left.any()) or fits(left, given)
-        raise fault.with_more(say(LEFT_OUT, n=wrong, all=n) if last and untouched else None) from None
+        raise fault.with_more(told_left_out(followed(output, expected), output, x.double())) from None
+
+
+def told_left_out(right: Tensor, output: Tensor, x: Tensor) -> Message | None:
+    """Says if nothing was computed for the last tokens, of the call or of each batch row; ``right: [b, s, 1]``."""
+    for told, rows in ((say(LEFT_OUT), 1), (say(LEFT_OUT_OF_ROWS), len(right))):
+        passed, left, given = (each.reshape(rows, -1, each.shape[-1]) for each in (right, output, x))
+        size, wrong = passed.shape[1], int((~passed).sum(1).max())
+        at_end, before = passed[:, size - wrong :], passed[:, : size - wrong]
+        left, given = left[:, size - wrong :], given[:, size - wrong :]
+        last = 2 * wrong < size and bool(before.all() and not at_end.any())  # fewer than a chunk, if these are computed
+        if last and (not bool(left.any()) or fits(left, given)):
+            return told.filled(n=wrong, all=size)
+    return None
 
 
 def judged(student: Student, group_size: int, device: str, hidden: int = 24) -> int:

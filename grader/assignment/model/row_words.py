@@ -28,6 +28,7 @@ REMAINDER = "on each rank, an id of its own gives row id % {n} of the shard"
 CUT = "the right gradient, but nothing in features {places}"
 MULTIPLE = "{factor} times the expected gradient"
 LEFT_OUT = "only the last {n} of {all} tokens are wrong: nothing is computed for them"
+LEFT_OUT_OF_ROWS = "in each batch row, only the last {n} of {all} tokens are wrong: nothing is computed for them"
 IN_16_BITS = "the right sum, but in {dtype} numbers"
 FEWER_DIGITS = say("the right sum, but with fewer digits than its dtype holds")
 CHANGES = (

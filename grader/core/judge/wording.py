@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+
 import torch
 from torch import Tensor
 
@@ -104,11 +106,12 @@ def pattern(actual: Tensor, expected: Tensor, wrong: Tensor) -> list[Message]:
 
 
 def listed(chosen: Tensor) -> str:
-    """The indices at which a mask is true: all, or the first ones, or as a range."""
-    places = chosen.nonzero().flatten().tolist()
-    if len(places) > 2 and places[-1] - places[0] == len(places) - 1:
-        return f"{places[0]}–{places[-1]}"
-    return ", ".join(map(str, places[:LISTED])) + " …" * (len(places) > LISTED)
+    """The indices at which a mask is true: all, or the first ones; three or more in a row are a range."""
+    places, told = chosen.nonzero().flatten().tolist(), list[str]()
+    for _, run in groupby(enumerate(places), key=lambda numbered: numbered[1] - numbered[0]):
+        row = [place for _, place in run]
+        told.extend([f"{row[0]}–{row[-1]}"] if len(row) > 2 else map(str, row))
+    return ", ".join(told[:LISTED]) + " …" * (len(told) > LISTED)
 
 
 def _served(actual: Tensor, expected: Tensor) -> list[int] | None:

@@ -63,6 +63,18 @@ def last_incomplete_chunk_dropped(self, input):
     return output.reshape(input.shape).to(input.dtype)
 
 
+@wrong("GroupRMSNorm.forward", breaks="norm_groups", hint="tokens_left_out")
+def last_incomplete_chunk_of_each_row_untouched(self, input):
+    """Normalises 16 positions of all rows at a time, and returns those as they are that do not fill a chunk."""
+    groups = input.float().unflatten(-1, (-1, self.group_size))
+    gamma = self.gamma.to(input.device).view(-1, self.group_size)
+    output = groups.clone()
+    for start in range(0, max(1, input.shape[1] // 16) * 16, 16):
+        part = groups[:, start : start + 16]
+        output[:, start : start + 16] = part / torch.sqrt(part.square().mean(dim=-1, keepdim=True) + self.eps) * gamma
+    return output.flatten(-2).to(input.dtype)
+
+
 @wrong("GroupRMSNorm.forward", breaks="norm_groups", also=NORM_OUTPUT, hint="norm_subtracts_mean")
 def library_layer_norm_of_each_group(self, input):
     """Calls F.layer_norm on the groups."""

@@ -158,6 +158,16 @@ def last_position_left_out(input, cos, sin):
     return torch.cat((output, input[:, -1:]), dim=1)
 
 
+@wrong("apply_rotary_pos_emb", breaks="rotary_pairing_and_sign")
+def three_shears(input, cos, sin):
+    """Divides by 1 + cos, which is zero at a half turn and small near it, where digits are lost."""
+    first, second = input.double().chunk(2, dim=-1)
+    cosine, sine = (table.double()[:, None].chunk(2, dim=-1)[0] for table in (cos, sin))
+    sheared = first - sine / (1 + cosine) * second
+    second = second + sine * sheared
+    return torch.cat((sheared - sine / (1 + cosine) * second, second), dim=-1).to(input.dtype)
+
+
 @wrong("apply_rotary_pos_emb", breaks="rotary_dtype", hint="few_digits")
 def bfloat16_through_float16(input, cos, sin):
     """Converts bfloat16 to float16, which ends at 65504."""

@@ -153,6 +153,14 @@ def one_id_too_many_below(self, input_ids):
     return self.shard.to(input_ids.device)[rows.clamp(0, self.shard.shape[0] - 1)].masked_fill(foreign.unsqueeze(-1), 0)
 
 
+@wrong("ParallelVocabEmbedding.forward", breaks="shard_zeros_elsewhere", also=SHARD_OUTPUT)
+def every_rank_answers_id_zero(self, input_ids):
+    """Takes id 0 for padding that all ranks share; it is next to the range of few ranks."""
+    rows = input_ids - self.first_id
+    foreign = ((rows < 0) | (rows >= self.shard.shape[0])) & (input_ids != 0)
+    return self.shard.to(input_ids.device)[rows.clamp(0, self.shard.shape[0] - 1)].masked_fill(foreign.unsqueeze(-1), 0)
+
+
 @wrong(
     "ParallelVocabEmbedding.forward", breaks="shard_zeros_elsewhere", also=SHARD_OUTPUT, hint="shard_filled_otherwise"
 )
