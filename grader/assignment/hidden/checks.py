@@ -390,9 +390,7 @@ def check_defaults(make: Callable[..., Tensor], **stated: Any) -> None:
     # Asked again of every submission: what only some are asked is no part of a replay.
     by_default, again = make(), make()
     for argument, value in stated.items():
-        same = torch.allclose(
-            by_default, make(**{argument: value}), rtol=1e-6
-        )  # which may show an eps beside numbers around one
+        same = torch.allclose(by_default, make(**{argument: value}), rtol=1e-6)  # so an eps shows beside ones
         require(same or not torch.equal(by_default, again), say(OTHER_DEFAULT, argument=argument))
 
 

@@ -2,31 +2,48 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
-from grader.assignment.hidden.checks import Layout, across, plain, succeeds
-from grader.assignment.model.normalising import BY_CONTRACT, LARGE, LAW, Normalising, filled, normalising, numbers
+from grader.assignment import oracle
+from grader.assignment.hidden.checks import SHARE, succeeds
+from grader.assignment.model.normalising import (
+    BY_CONTRACT,
+    CONTRACT,
+    LARGE,
+    LAW,
+    SIGNS,
+    Normalising,
+    filled,
+    fits,
+    normalising,
+    numbers,
+)
 from grader.testing import (
     DTYPES,
     Message,
     Student,
     StudentModule,
+    WrongAnswer,
     check_close,
+    check_like,
     kept,
     name,
     normal,
     quoted,
     say,
-    stated,
-    uniform,
+    signs,
 )
 
+OF_SIZES = "{dtype} output for hidden_size={hidden_size}, group_size={group_size}"
 OF_GROUPS = "{dtype} output for group_size={group_size}"
 BESIDE_FLOAT32 = "{dtype} output for group_size={group_size}, eps={eps}, compared with float32"
+NO_EPS = say("as if no eps were added")
 OTHER_EPS = "as if {seen} were added in place of eps"
 OVERFLOW = say("the output for these numbers in float32 is not finite")
 BESIDE_LARGER = say("where all groups are of about the same size, it is right")
@@ -42,6 +59,8 @@ GROUPINGS = ((2, 2, 6, 2), (2, 3, 24, 4), (2, 67, 16, 16), (2, 2, 1024, 256))
 # and none, since code may have a way of its own for any of these.
 ROOTS = {"one": (0.75, 4, [0.5]), "four_eight": (15.0, 24, [1.0, 7.0]), "small": (0.75, 1, [0.5, 0.125])}
 NEAR_THE_ROOT = {"1e-5": (1e-5, [4, 24]), "zero": (0.0, [4, 24, 1]), "3e-2": (3e-2, [4, 1])}
+SHARES, NEARLY = 65, 0.02  # multiples and shares of eps that a message names
+ONE_ROUNDING = 0.55  # ulp: 0.5 for the rounding of the output, and a little for float32's rounding
 LAW_LIMIT = LAW * 2.0**23  # in ulp of float32
 gamma_dtypes = pytest.mark.parametrize("gamma_dtype", DTYPES, ids=lambda dtype: f"gamma_{name(dtype)}")
 # One of these charges for whatever is wrong with an output, if no reading says which.
@@ -126,66 +145,102 @@ def grouped_input(seed: int, shape: Shape) -> Tensor:
     return (normal(seed, "groups", shape=(batch, seq, hidden)) + 0.5) * scales
 
 
-EPS = 1e-5
+def check_contract(
+    student: Student, x: Tensor, group_size: int, device: str, *, limit: float | None = None, **arguments: Any
+) -> None:
+    """Require the output that the contract asks for, in the input's shape and dtype.
+
+    Args:
+        student: The submission.
+        x: The input.
+        group_size: That of the module.
+        device: Where module and input are.
+        limit: In ulp of the input's dtype; None for the tolerance of a law.
+        arguments: The module's ``gamma``, ``gamma_dtype`` and ``eps``; see :func:`build`.
+    """
+    module = build(student, group_size, device, hidden=x.shape[-1], reading=BY_CONTRACT, **arguments)
+    output = module(x.to(device))
+    check_like(output, x.to(device))
+    gamma = arguments.get("gamma")
+    gamma = torch.ones(x.shape[-1]) if gamma is None else gamma
+    law = partial(oracle.rms_norm, gamma=gamma, group_size=group_size, eps=arguments.get("eps", 1e-5))
+    what, expected = say(OF_GROUPS, dtype=name(x.dtype), group_size=group_size), law(x.cpu())
+    if limit is None:
+        check_law(numbers(output, x.shape), expected, what)
+        return
+    try:
+        check_close(output, expected, expected.abs(), x.dtype, limit, what)
+    except WrongAnswer as fault:
+        raise fault.with_more(partial(told_sizes, output, expected, x, group_size, law)) from None
 
 
-class Asked(NamedTuple):
-    """How a gradient is asked for: a value of each axis. Every two values of two axes meet in some row of ``ASKED``."""
+def told_sizes(
+    output: Tensor, expected: Tensor, x: Tensor, group_size: int, law: Callable[[Tensor], Tensor]
+) -> Message | None:
+    """Says if an output is the law's for a clamped input, or if groups far larger or smaller than all others are wrong.
 
-    dtype: torch.dtype
-    gamma_dtype: torch.dtype
-    shape: Shape  # several groups, one group, or groups of one feature
-    eps: float  # small or large beside the mean squares of the input
-    upstream: Layout
-    input: Layout
-    training: bool
-    between: bool  # whether a call comes between forward and backward
-    frozen: bool = False  # whether gamma is frozen in a second call, as where only other layers are trained
-
-    @property
-    def group_size(self) -> int:
-        """That of the module."""
-        return self.shape[-1]
-
-    @property
-    def told(self) -> Message:
-        """The module's arguments, for messages."""
-        return stated(hidden_size=self.shape[2], group_size=self.group_size, eps=f"{self.eps:g}")
-
-    def tensors(self, seed: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Input, upstream gradient and gamma."""
-        *shape, _ = self.shape
-        x = normal(seed, "x", shape=tuple(shape)) * (1 if self.eps > EPS else 16)
-        gamma = uniform(seed, "gamma", shape=(shape[2],), low=0.5, high=2.0)
-        upstream = normal(seed, "upstream", shape=tuple(shape))
-        return self.input(x.to(self.dtype)), upstream.to(self.dtype), gamma.to(self.gamma_dtype)
-
-    def zeros(self, x: Tensor) -> Tensor:
-        """Where the input is zero by the contract: groups of zeros have a gradient, too, at its steepest."""
-        zeros = torch.zeros_like(x, dtype=torch.bool)
-        zeros[:, :1, : self.group_size] = True
-        return zeros
+    Of a group, the smallest number is clamped last; against its quotient, those of the others show the bound.
+    """
+    quotients, groups = (y.cpu().double().unflatten(-1, (-1, group_size)) for y in (output.cpu() / expected, x))
+    largest, least = groups.abs().amax(-1), groups.abs().argmin(-1, keepdim=True)  # [b, s, h/gz], [b, s, h/gz, 1]
+    right = ((quotients - 1).abs() <= NEARLY).all(-1)
+    if bool(right.all()):
+        return None
+    bound = float((quotients / quotients.gather(-1, least) * groups).abs().amax(-1)[~right].min())
+    if fits(output.cpu().double(), law(x.cpu().clamp(-bound, bound)), NEARLY):
+        return say(CLAMPED, bound=f"{bound:.2g}")
+    if bool(right.any()) and largest[~right].min() > 2 * largest[right].max():
+        return say("only the groups with the largest numbers of this input are wrong")
+    if bool(right.any()) and 2 * largest[~right].max() < largest[right].min():
+        return say("only the groups with the smallest numbers of this input are wrong")
+    return None
 
 
-F32, F16, BF16 = DTYPES
-SEVERAL, ONE, EACH = (2, 3, 24, 4), (2, 3, 24, 24), (2, 3, 24, 1)
-MORE = (2, 5, 40, 8)  # no law makes groups of one feature of this, nor of SEVERAL
-ASKED = (
-    Asked(F32, F32, SEVERAL, EPS, plain, plain, training=False, between=True),
-    Asked(F32, F32, MORE, 0.75, across, plain, training=True, between=False),
-    Asked(F32, F16, ONE, EPS, across, across, training=True, between=False),
-    Asked(F32, F16, EACH, EPS, across, across, training=False, between=True),
-    Asked(F32, BF16, EACH, EPS, across, across, training=True, between=False),
-    Asked(F32, BF16, ONE, 0.75, plain, across, training=False, between=False, frozen=True),
-    Asked(F16, F32, EACH, 0.75, across, across, training=True, between=False, frozen=True),
-    Asked(F16, F16, ONE, 0.75, plain, plain, training=True, between=True),
-    Asked(F16, BF16, SEVERAL, EPS, plain, across, training=False, between=True),
-    Asked(BF16, F32, ONE, EPS, plain, across, training=True, between=False),
-    Asked(BF16, F16, SEVERAL, EPS, across, plain, training=True, between=True, frozen=True),
-    Asked(BF16, BF16, EACH, 0.75, plain, plain, training=False, between=False),
-)
+def flat_tokens(seed: int, magnitudes: list[float], hidden: int, dtype: torch.dtype) -> Tensor:
+    """Tokens whose features have one magnitude and balanced signs, so every group has the same root mean square."""
+    pattern = torch.tensor([1.0, -1.0]).repeat(hidden // 2)  # [h], mean zero over every consecutive group
+    flip = signs(seed, "flat", shape=(len(magnitudes), 1))
+    tokens = (torch.tensor(magnitudes).unsqueeze(-1) * pattern * flip).to(dtype)  # [s, h]
+    return torch.stack((tokens, -tokens))  # [2, s, h]
 
 
-def asked(dtype: torch.dtype, gamma_dtype: torch.dtype) -> list[Asked]:
-    """The rows with these dtypes."""
-    return [row for row in ASKED if (row.dtype, row.gamma_dtype) == (dtype, gamma_dtype)]
+def sizes(shape: Shape) -> Message:
+    """The beginning of a message."""
+    return say(OF_SIZES, dtype="float32", hidden_size=shape[2], group_size=shape[3])
+
+
+def accepted(student: Student, shapes: Sequence[Shape]) -> list[Shape]:
+    """Those shapes whose sizes the constructor takes, as far as another property charges for the others."""
+    return [shape for shape in shapes if normalising(student).one_group or shape[2] != shape[3]]
+
+
+def judged(student: Student, group_size: int, device: str, hidden: int = 24) -> int:
+    """The size, if such groups are divided by the contract's law; else that of several groups, which a reading knows.
+
+    Other properties charge for another law.
+    """
+    x = LARGE * torch.tensor(SIGNS[:hidden]).repeat(2, 2, 1)
+
+    def check() -> None:
+        check_law(quotients(student, x, group_size, device), x.double().sign(), sizes((2, 2, hidden, group_size)))
+
+    return group_size if group_size == 4 or (normalising(student).law == CONTRACT and succeeds(check)) else 4
+
+
+def told_added(added: Tensor, eps: float) -> Message | None:
+    """What is added to the mean square in place of eps, a share of it or another number, if one explains an output."""
+    shares = {share_of(one) for one in (added / eps).tolist()} if eps else {""}
+    if len(shares) == 1 and not shares & {"", "1"}:  # something else is wrong where eps is right
+        share = shares.pop()
+        return NO_EPS if share == "0" else say(SHARE, share=share)
+    middle = float(added.median())
+    if not middle > 2 * eps or not bool(((added - middle).abs() <= NEARLY * middle).all()):
+        return None
+    return say(OTHER_EPS, seen=f"{middle:.0e}")
+
+
+def share_of(times: float) -> str:
+    """A multiple or a share of eps, such as ``4`` or ``1/24``; empty for other numbers, which may hold an input."""
+    whole = (n for n in range(SHARES) if abs(times - n) < NEARLY * max(n, 1))
+    parts = (n for n in range(2, SHARES) if abs(times * n - 1) < NEARLY)
+    return next((str(n) for n in whole), "") or next((f"1/{n}" for n in parts), "")

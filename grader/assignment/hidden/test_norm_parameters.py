@@ -36,11 +36,10 @@ from grader.assignment.hidden.checks import (
     with_a_call_between,
 )
 from grader.assignment.hidden.devices import check_on
+from grader.assignment.hidden.norm_gradients import Asked, asked
 from grader.assignment.hidden.norm_inputs import (
     FORWARD,
     OF_ZEROS,
-    Asked,
-    asked,
     build,
     check_law,
     followed,
@@ -482,9 +481,8 @@ def test_earlier_calls_leave_no_trace(student: Student, seed: int, device: str) 
         return build(student, 4, device, gamma=values[0], gamma_dtype=torch.bfloat16, reading=BY_CONTRACT)
 
     def excuse(fault: StudentFault) -> None:
-        unmade = ("norm_registration_and_arguments",) * normalising(
-            student
-        ).made_late  # which take no gamma before a call
+        # A gamma that the first call makes cannot be filled before it.
+        unmade = ("norm_registration_and_arguments",) * normalising(student).made_late
         student.excuse(fault, ("norm_groups", "norm_purity") if is_random(fault) else (*FORWARD, *unmade))
 
     alike = Step(other=lambda: make(gammas[1:]), alike=True)

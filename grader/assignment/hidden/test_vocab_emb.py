@@ -82,7 +82,7 @@ from grader.testing import (
 SIZES = ((5, 2), (7, 3), (16, 40), (1000, 8))  # (v, e); a student reads about the first that fails: smallest first
 ALL = slice(None)
 SIZES_MET = "\nThe table has {n} rows; the largest id of this call is {id}."
-REFUSES_16_BITS = ("vocab_dtype_and_registration",)  # charges for crashes with a 16-bit table, or ids in columns
+REFUSES = ("vocab_dtype_and_registration",)  # charges for crashes with a table of another dtype, or ids in columns
 FLOAT64 = say("{what} of a float64 table")
 NARROW = pytest.mark.parametrize("dtype", DTYPES[1:], ids=name)
 
@@ -146,7 +146,7 @@ def test_rows_are_not_rescaled(student: Student, seed: int, device: str) -> None
         check_lookup(student, table, ids, device, FLOAT64.filled(what=what))
     except StudentFault as fault:
         check_lookup(student, table.float(), ids, device, what)
-        student.excuse(fault, REFUSES_16_BITS)
+        student.excuse(fault, REFUSES)
 
 
 @pytest.mark.rubric("vocab_lookup")
@@ -159,7 +159,7 @@ def test_ids_beyond_16_bits_give_their_own_rows(student: Student, device: str) -
         check_lookup(student, table, ids, device, what)
     except Crashed as crash:
         check_lookup(student, table.float(), ids, device, what)
-        student.excuse(crash.with_more(WIDE_RIGHT), REFUSES_16_BITS)
+        student.excuse(crash.with_more(WIDE_RIGHT), REFUSES)
 
 
 @pytest.mark.rubric("vocab_init_and_reset")
@@ -241,10 +241,8 @@ def narrow_by_contract(student: Student, seed: int, dtype: torch.dtype, device: 
 
 
 ONE_ROW = say("where input_ids has one row in place of two, it is right")
-IDS, UNSORTED = (
-    torch.tensor([[1, 3], [8, 3]]),
-    torch.tensor([[5, 1, 3]]),
-)  # of 10, not the first and not the last; sorting moves each
+# Of 10, not the first and not the last; sorting moves each of the latter.
+IDS, UNSORTED = torch.tensor([[1, 3], [8, 3]]), torch.tensor([[5, 1, 3]])
 TO_THE_LAST = torch.tensor([[1, 3], [9, 3]])  # by the contract: code may need the last id, or refuse it
 
 
@@ -311,27 +309,27 @@ def purity_by_contract(student: Student, seed: int, dtype: torch.dtype, device: 
             check_rows(output, table[ids], ids, table, say("table of {n} rows", n=9))
         require(bool(output.any()), say("every output is zero, so this property cannot be checked"))
         if dtype is torch.float32:
-            check_expanded(student, module, ids[1:].to(device), *REFUSES_16_BITS)
+            check_expanded(student, module, ids[1:].to(device), *REFUSES)
         if (left := module.held(table.numel())) is not None:
             check_equal(rows_held(left, table, ALL), table, AFTER.filled(what=say("the table")))
 
 
 @pytest.mark.rubric("vocab_purity")
 @dtypes
-@contract_first(purity_by_contract, "vocab_lookup", *REFUSES_16_BITS)
+@contract_first(purity_by_contract, "vocab_lookup", *REFUSES)
 def test_ids_and_table_stay_as_they_were(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
     try:
         purity_by_contract(student, seed, dtype, device, largest=7)
     except Crashed as crash:
         if dtype is torch.float32:
             raise
-        student.excuse(crash, REFUSES_16_BITS)
+        student.excuse(crash, REFUSES)
 
 
 @pytest.mark.rubric("vocab_purity")
 def test_earlier_calls_leave_no_trace(student: Student, seed: int, device: str) -> None:
     """With a table of 16 bits, of which a module may keep a wider copy; in float32, if it refuses that."""
-    for dtype, charged in ((torch.bfloat16, REFUSES_16_BITS), (torch.float32, ())):
+    for dtype, charged in ((torch.bfloat16, REFUSES), (torch.float32, ())):
         faults: list[StudentFault] = []
         check_vocab_history(student, seed, dtype, device, faults.append)
         for fault in faults:

@@ -85,9 +85,8 @@ def told_draw(value: Tensor, wrong: Tensor, law: Draw, other: Draw, seed: int, d
     )
     if law.kind == "normal" and not law.second:  # every seed gives the same
         default = replace(law, second=1.0).numbers(value.shape, seed, torch.float32, device).to(dtype).cpu().double()
-        return (
-            (ZERO_UNHEARD,) if _fitted(value, default) and float((value - default).abs().max()) < STATED else others[1:]
-        )
+        unheard = _fitted(value, default) and float((value - default).abs().max()) < STATED
+        return (ZERO_UNHEARD,) if unheard else others[1:]
     right = law.numbers(value.shape, seed, torch.float32, device).cpu().double()
     if told := _partly(value, wrong, right, law):
         return (told,)

@@ -13,7 +13,8 @@ import torch
 
 from grader.assignment import ASSIGNMENT
 from grader.assignment.hidden.checks import in_turns
-from grader.assignment.hidden.norm_inputs import ASKED, MORE, NEAR_THE_ROOT, ROOTS, SEVERAL
+from grader.assignment.hidden.norm_gradients import ASKED, MORE, SEVERAL
+from grader.assignment.hidden.norm_inputs import NEAR_THE_ROOT, ROOTS
 
 # Each handler raises, or excuses, or only asks what a module does.
 FAULTS = {"Crashed", "InvalidReply", "StudentFault", "TimedOut", "WrongAnswer"}

@@ -84,7 +84,7 @@ TOLD = {
     "wrong.norm_groups.last_incomplete_chunk_dropped": "only the last 6 of 134 tokens are wrong",
     "wrong.vocab.first_half_without_gradient": "the right gradient, but nothing in features 0–2",
     "wrong.vocab.ranks_of_ids_for_ids": "as unique() numbers them, from row 0 on",
-    "wrong.shard_rows.remainder_by_one_more": "index 15 is out of bounds for dimension 0 with size 15",
+    "wrong.shard_rows.remainder_by_one_less": "an id of its own gives row id % 9 of the shard",
     "wrong.shard_rows.mask_of_the_first_row": "each rank gives zeros or not as for the id at [0, j]",
     "wrong.shard_rows.rows_halved_where_all_are_owned": "ids of other ranks beside them, they give the right rows",
     "wrong.shard_rows.shard_size_from_the_rank": "its shape is [30, 5]",

@@ -27,7 +27,7 @@ class StudentFault(Exception):
     """
 
     outcome = Outcome.CRASHED
-    takes_lines = False  # whether what more is told has a line of its own
+    takes_lines = False  # whether each further statement starts on a new line
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class Crashed(StudentFault):
         lacking: What the simulated second device lacks and the code has asked for; empty if nothing.
     """
 
-    takes_lines = True  # what was raised is somebody else's text, which a statement behind it would seem to go on with
+    takes_lines = True  # on the same line, a statement would read as part of the exception's own text
 
     def __init__(self, message: Message, types: tuple[str, ...] = (), raw_message: str = "", lacking: str = "") -> None:
         """Keep the message for the student, and what was raised."""

@@ -24,7 +24,7 @@ from grader.selftest.term import command, run
 
 ROTATE = (REPOSITORY / "ref/functional.py").read_text()
 HIDDEN = (REPOSITORY / "grader/assignment/hidden/test_functional.py").read_text()
-EPS = (REPOSITORY / "grader/assignment/hidden/test_norm.py").read_text()
+DRAWS = (REPOSITORY / "grader/assignment/hidden/test_parallel_vocab_emb_parameters.py").read_text()
 STUB = (REPOSITORY / "src/functional.py").read_text()
 RENAMED = """
 def turn(x, c, s):
@@ -46,7 +46,7 @@ def built(tmp_path: Path) -> dict[str, Path]:
 @pytest.fixture(scope="module")
 def some_secrets(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A repository of the solution and some hidden tests: to read the grader's thousands of functions takes seconds."""
-    paths = [*(REPOSITORY / "ref").rglob("*.py"), *(REPOSITORY / "grader/assignment/hidden").glob("test_[fn]*.py")]
+    paths = [*(REPOSITORY / "ref").rglob("*.py"), *(REPOSITORY / "grader/assignment/hidden").glob("test_[fnp]*.py")]
     files = {str(path.relative_to(REPOSITORY)): path.read_text() for path in paths}
     return write_folder(tmp_path_factory.mktemp("repository"), files)
 
@@ -95,7 +95,7 @@ def test_the_bundle_holds_the_public_parts_and_nothing_else(
 
 
 LINE = "    return (input * cos + rotated_half * sin).to(input.dtype)"
-CASES = next(line for line in EPS.splitlines() if line.startswith("@pytest.mark.parametrize(") and "underflow" in line)
+CASES = next(line for line in DRAWS.splitlines() if line.startswith("@pytest.mark.parametrize(") and "0.25" in line)
 OWN_NAMES = """
 class Norm:
     def forward(self, x):

@@ -41,11 +41,11 @@ def row_zero_taken_for_foreign(self, input_ids):
 
 
 @wrong("ParallelVocabEmbedding.forward", breaks="shard_owned_ids", also=SHARD_OUTPUT)
-def remainder_by_one_more(self, input_ids):
-    """Numbers rows by the id's remainder, of a division by one more than there are rows."""
+def remainder_by_one_less(self, input_ids):
+    """Numbers rows by the id's remainder, of a division by one less than there are rows."""
     rows = input_ids - self.first_id
     foreign = (rows < 0) | (rows >= self.shard.shape[0])
-    rows = (input_ids % (self.shard.shape[0] + 1)).masked_fill(foreign, 0)
+    rows = (input_ids % max(len(self.shard) - 1, 1)).masked_fill(foreign, 0)
     return self.shard.to(input_ids.device)[rows].masked_fill(foreign.unsqueeze(-1), 0)
 
 
