@@ -298,8 +298,10 @@ def upstream_integers(seed: int, shape: tuple[int, ...], dtype: torch.dtype, *, 
     return integers(seed, "upstream", shape=shape, low=-most, high=most + 1).to(dtype)
 
 
-def with_a_call_between(check: Callable[[bool], T]) -> T:
+def with_a_call_between(check: Callable[[bool], T], asked: bool = True) -> T:
     """Check a gradient with another call between forward and backward; a fault says if it is right without one."""
+    if not asked:
+        return check(False)
     try:
         return check(True)
     except (WrongAnswer, Crashed) as fault:
@@ -331,13 +333,14 @@ def failing_in(training: bool) -> Message:
 
 
 def check_output_dtype(build: Callable[[torch.dtype], StudentModule], ids: Tensor, dtype: torch.dtype) -> None:
-    """Require a table's dtype of the output: as built, converted to another one, and drawn again after that.
+    """Require a table's dtype of the output: as built, which 16-bit rows show elsewhere, and converted to another one.
 
     ``ids`` are cut out of longer rows, as ``tokens[:, :-1]`` is.
     """
     ids = ids.repeat(1, 2)[:, : ids.shape[1]]
-    with stating(say("as built")):
-        check_dtype(build(dtype)(ids), dtype)
+    if dtype is torch.float32:
+        with stating(say("as built")):
+            check_dtype(build(dtype)(ids), dtype)
     other = DTYPES[DTYPES.index(dtype) - 1]
     with stating(say("after module.to({dtype}), built as {built}", dtype=name(other), built=name(dtype))):
         converted = build(dtype).to(other)

@@ -4,20 +4,98 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
 
+from grader.assignment.hidden.checks import Layout, across, plain
 from grader.assignment.model.rows import Rows, Shown, read_rows, rows_by_contract
-from grader.testing import Crashed, Reading, Student, StudentFault, StudentModule, uniform
+from grader.testing import DTYPES, Crashed, Reading, Student, StudentFault, StudentModule, integers, uniform
 
 VOCAB, EMB = 30, 5  # with one to three ranks, the number of rows is even, odd, and even
 BATCH = (3, 67)  # of ids: no multiple of any size of chunks that a loop may take
+LARGE = (37, 67)  # more rows than a chunk of them, too
 LAYOUT = "shard_registration_and_arguments"  # charges for a module that holds a whole table
 OTHERS = ("shard_owned_ids", "shard_sum_over_ranks", LAYOUT)  # beside the property about zeros
 ROWS = ("shard_owned_ids", "shard_zeros_elsewhere", LAYOUT)  # one of these charges for what single ids give
 OUTPUTS = (*ROWS, "shard_sum_over_ranks")  # one of these for whatever is wrong with an output
+
+
+class Call(NamedTuple):
+    """How a rank is called: a value of each axis. Every two values of two axes meet in some row of each table."""
+
+    rank: int
+    world: int
+    training: bool
+    tall: bool = False  # whether ids come in many short rows, or in a column
+    other: bool = (
+        False  # of OWNED, whether from the last id to the first; of ZEROS, whether most ids are the rank's own
+    )
+
+
+OWNED = (
+    Call(0, 1, training=True),
+    Call(0, 2, training=True),
+    Call(1, 2, training=False, tall=True),
+    Call(0, 3, training=False, tall=True, other=True),
+    Call(1, 3, training=True, tall=True),
+    Call(1, 3, training=False, other=True),
+    Call(2, 3, training=True, other=True),
+)
+ZEROS = (
+    Call(0, 2, training=False),
+    Call(1, 2, training=False, tall=True, other=True),
+    Call(0, 3, training=True, tall=True, other=True),
+    Call(1, 3, training=False, tall=True),
+    Call(2, 3, training=False),
+    Call(VOCAB // 2, VOCAB, training=True, other=True),
+    Call(VOCAB - 1, VOCAB, training=True),
+)
+PURITY = (
+    Call(0, 2, training=True),
+    Call(1, 2, training=False),
+    Call(0, 3, training=False),
+    Call(1, 3, training=True),
+    Call(1, 3, training=False),
+    Call(2, 3, training=True),
+)
+SUMS = tuple(Call(rank, world, training=world != 3) for world in (1, 3, 5) for rank in range(world))
+
+
+class Sent(NamedTuple):
+    """How a gradient is asked for: a value of each axis. Every two values of two axes meet in some row of ``SENT``."""
+
+    rank: int
+    world: int
+    dtype: torch.dtype
+    upstream: Layout
+    training: bool
+    between: bool  # whether a call comes between forward and backward
+    few: bool  # whether only the ids at the edges of the rank's range are given, or all ids
+
+    def ids(self, seed: int) -> Tensor:
+        """Some of them again."""
+        if self.few:
+            own = own_rows(self.rank, self.world)
+            edges = torch.tensor([own.start - 1, own.start, own.stop - 1, own.stop]) % VOCAB
+            return edges[[1, 0, 2, 2, 3, 1, 2, 0, 1, 3]]
+        return torch.cat((torch.arange(VOCAB), integers(seed, "repeats", shape=(12,), low=0, high=VOCAB)))
+
+
+F32, F16, BF16 = DTYPES
+SENT = (
+    Sent(0, 1, F32, across, training=True, between=True, few=False),
+    Sent(0, 2, F32, plain, training=False, between=True, few=True),
+    Sent(1, 3, F32, plain, training=True, between=False, few=False),
+    Sent(2, 3, F32, across, training=True, between=True, few=True),
+    Sent(0, 3, F16, across, training=False, between=False, few=False),
+    Sent(1, 3, F16, plain, training=True, between=False, few=True),
+    Sent(1, 2, F16, plain, training=True, between=True, few=True),
+    Sent(0, 2, BF16, plain, training=True, between=False, few=True),
+    Sent(1, 3, BF16, across, training=False, between=True, few=False),
+    Sent(2, 3, BF16, across, training=False, between=False, few=False),
+)
 
 
 @dataclass(frozen=True)

@@ -302,10 +302,7 @@ def check_gradients(student: Student, reading: Normalising, seed: int, row: Aske
         except WrongAnswer as fault:
             raise fault.with_more(*told_of_gamma(of_gamma, x, upstream)) from None
 
-    def check_arriving(arriving: Tensor) -> None:
-        with_a_call_between(partial(check, arriving)) if row.between else check(arriving, between=False)
-
-    laid_out(check_arriving, upstream, row.upstream)
+    laid_out(lambda arriving: with_a_call_between(partial(check, arriving), row.between), upstream, row.upstream)
     if row.frozen:
         with stating(FROZEN):
             check(row.upstream(upstream), between=row.between, frozen=True)

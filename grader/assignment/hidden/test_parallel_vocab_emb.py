@@ -6,7 +6,7 @@ gradients are compared with what follows from that.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from functools import partial
 
@@ -17,14 +17,12 @@ from torch import Tensor
 from grader.assignment.hidden.checks import (
     AFTER,
     WIDE_RIGHT,
-    across,
     check_expanded,
     check_ids,
     digits,
     in_mode,
     laid_out,
     mirrored,
-    plain,
     stating,
     succeeds,
     upstream_integers,
@@ -32,13 +30,20 @@ from grader.assignment.hidden.checks import (
 )
 from grader.assignment.hidden.devices import check_on
 from grader.assignment.hidden.shards import (
-    BATCH,
     EMB,
+    LARGE,
     LAYOUT,
     OTHERS,
     OUTPUTS,
+    OWNED,
+    PURITY,
     ROWS,
+    SENT,
+    SUMS,
     VOCAB,
+    ZEROS,
+    Call,
+    Sent,
     as_held,
     construct,
     layouts,
@@ -60,7 +65,6 @@ from grader.assignment.model.rows import (
     rows_by_contract,
 )
 from grader.testing import (
-    DTYPES,
     Crashed,
     Message,
     Student,
@@ -69,6 +73,7 @@ from grader.testing import (
     check_equal,
     check_shape,
     contract_first,
+    dtypes,
     generator,
     integers,
     name,
@@ -79,6 +84,9 @@ from grader.testing import (
     without_excuse,
 )
 
+OWN_IDS = "own ids of rank {rank} of {world}"
+FALLING = say("{what}, from the last to the first")
+AMONG_OTHERS = "{own} own of {n} ids on rank {rank} of {world}, init_mean=3"
 OF_SHARD = "{dtype} gradient of the shard of rank {rank} of {world}"
 RAISE = "\nOn rank {rank} of {world}, these ids raise it: {ids}."
 RIGHT_AMONG = (
@@ -92,22 +100,29 @@ split_worlds = pytest.mark.parametrize("world", [2, 3], ids=["two_ranks", "three
 
 def owned_by_contract(student: Student, seed: int, world: int, device: str) -> None:
     table = whole_table(seed, torch.float32)
-    for rank in range(world):
-        check_owned(student, table, table, rank, world, device)
+    for call in of_world(OWNED, world):
+        check_owned(student, table, table, call, device)
 
 
-def check_owned(student: Student, table: Tensor, held: Tensor, rank: int, world: int, device: str) -> None:
-    """Require the rows of a rank's own ids, in a row; of odd ranks in a column and in evaluation.
+def of_world(calls: Iterable[Call], world: int) -> list[Call]:
+    """Those of so many ranks."""
+    return [call for call in calls if call.world == world]
 
-    So a mistake with either size of one, or in either mode, shows here, and in no other property.
+
+def check_owned(student: Student, table: Tensor, held: Tensor, call: Call, device: str) -> None:
+    """Require the rows of a rank's own ids.
+
+    A mistake with either size of one, or in either mode, shows here, and in no other property.
     """
-    owned = torch.arange(VOCAB)[own_rows(rank, world)].unsqueeze(rank % 2)
+    owned = torch.arange(VOCAB)[own_rows(call.rank, call.world)]
+    owned = (owned.flip(0) if call.other else owned).unsqueeze(int(call.tall))
+    what = say(OWN_IDS, rank=call.rank, world=call.world)
 
     def check(training: bool) -> None:
-        output = construct(student, table, rank, world, device).train(training)(owned.to(device))
-        check_rows(output, held[owned], owned, held, say("own ids of rank {rank} of {world}", rank=rank, world=world))
+        output = construct(student, table, call.rank, call.world, device).train(training)(owned.to(device))
+        check_rows(output, held[owned], owned, held, FALLING.filled(what=what) if call.other else what)
 
-    in_mode(check, rank % 2 == 0)
+    in_mode(check, call.training)
 
 
 @pytest.mark.rubric("shard_owned_ids")
@@ -115,14 +130,14 @@ def check_owned(student: Student, table: Tensor, held: Tensor, rank: int, world:
 @worlds
 def test_owned_ids_give_their_rows(student: Student, seed: int, world: int, device: str) -> None:
     table = whole_table(seed, torch.float32)
-    for rank in range(world):
+    for call in of_world(OWNED, world):
         try:
-            check_owned(student, table, as_held(student, table, rank, world, device), rank, world, device)
+            check_owned(student, table, as_held(student, table, call.rank, world, device), call, device)
         except Crashed as crash:
-            raise crash.with_more(*told_alone(student, table, rank, world, device)) from None
+            raise crash.with_more(*told_alone(student, table, call.rank, world, device)) from None
         except WrongAnswer as fault:
             ranks = max(world, 2)
-            right = succeeds(partial(check_owned_among, student, table, rank, ranks, device))
+            right = succeeds(partial(check_owned_among, student, table, call._replace(world=ranks), device))
             told = say(RIGHT_AMONG, world=ranks) if right else None
             raise fault.with_more(told, *answered_by_all(student, table, world, device)) from None
 
@@ -145,12 +160,12 @@ def told_alone(student: Student, table: Tensor, rank: int, world: int, device: s
     )
 
 
-def check_owned_among(student: Student, table: Tensor, rank: int, world: int, device: str) -> None:
+def check_owned_among(student: Student, table: Tensor, call: Call, device: str) -> None:
     """Require the rows of a rank's own ids in a call with all ids, in the mode of its own ids alone."""
-    module = construct(student, table, rank, world, device).train(rank % 2 == 0)
-    output = module(torch.arange(VOCAB, device=device).unsqueeze(0))
+    place = (call.rank, call.world)
+    output = construct(student, table, *place, device).train(call.training)(torch.arange(VOCAB, device=device)[None])
     check_shape(output, [1, VOCAB, EMB])
-    held, own = as_held(student, table, rank, world, device), own_rows(rank, world)
+    held, own = as_held(student, table, *place, device), own_rows(*place)
     check_equal(output[0, own].cpu(), held[own], quoted("output"))
 
 
@@ -172,7 +187,7 @@ def test_ids_beyond_16_bits_give_their_own_rows(student: Student, device: str) -
         table = digits(torch.arange(2 * half)).to(dtype)
         module = student.ParallelVocabEmbedding(**sizes, dtype=dtype, device=device).train(training)
         module = module.assign(*layouts(table[half:], 2))  # a whole table: both halves alike
-        told, output = say("own ids of rank {rank} of {world}", rank=1, world=2), module(ids.to(device))
+        told, output = say(OWN_IDS, rank=1, world=2), module(ids.to(device))
         try:
             check_rows(output, table[ids], ids, table, told)
         except WrongAnswer as fault:
@@ -186,36 +201,60 @@ def test_ids_beyond_16_bits_give_their_own_rows(student: Student, device: str) -
         student.excuse(crash.with_more(WIDE_RIGHT), (LAYOUT,))  # as it charges for one that crashes with 16-bit shards
 
 
+@pytest.mark.rubric("shard_owned_ids")
+@pytest.mark.parametrize(("emb_size", "training"), [(1, True), (2050, False)])  # float16 skips integers beyond 2048
+def test_rows_of_any_length_are_complete(
+    student: Student, seed: int, emb_size: int, training: bool, device: str
+) -> None:
+    table, ids = normal(seed, "table", shape=(6, emb_size)), torch.tensor([[5, 3], [4, 4]])
+    sizes = {"vocab_size": 6, "emb_size": emb_size, "rank": 1, "world_size": 2, "device": device}
+
+    def check(training: bool) -> None:
+        module = student.ParallelVocabEmbedding(**sizes).train(training).assign(*layouts(table[3:], 2))
+        told = say("{what}, for emb_size={e}", what=say(OWN_IDS, rank=1, world=2), e=emb_size)
+        check_rows(module(ids.to(device)), table[ids], ids, table, told)
+
+    in_mode(check, training)
+
+
 def zeros_by_contract(student: Student, seed: int, world: int, device: str) -> None:
-    check_all_ids(student, seed, range(world), world, device)
+    check_all_ids(student, seed, world, device)
     check_without_own(student, torch.arange(own_rows(world - 1, world).start), world, device)
 
 
 def check_without_own(student: Student, ids: Tensor, world: int, device: str) -> None:
     """Require zeros from a call of the last rank with these ids alone, none of which belongs to it."""
     table, ids = whole_table(student.seed, torch.float32), ids.repeat(2, 1)
-    output = construct(student, table, world - 1, world, device)(ids.to(device))
-    check_rows(output, torch.zeros(*ids.shape, EMB), ids, table, say(FOREIGN_IDS, rank=world - 1, world=world))
+    what = say(FOREIGN_IDS, rank=world - 1, world=world)
+
+    def check(training: bool) -> None:
+        output = construct(student, table, world - 1, world, device).train(training)(ids.to(device))
+        check_rows(output, torch.zeros(*ids.shape, EMB), ids, table, what)
+
+    in_mode(check, world == 2)
 
 
-def check_all_ids(student: Student, seed: int, ranks: Sequence[int], world: int, device: str) -> None:
+def check_all_ids(student: Student, seed: int, world: int, device: str) -> None:
     """Require rows for the ids that a rank owns, and zeros for all others, in any order and whatever ``init_mean``."""
     table = whole_table(seed, torch.float32)
-    ids = torch.randperm(VOCAB, generator=generator(seed, "order")).reshape(2, -1)
 
-    def check(rank: int, training: bool) -> None:
-        own = own_rows(rank, world)
-        output = construct(student, table, rank, world, device, init_mean=3.0).train(training)(ids.to(device))
+    def check(call: Call, ids: Tensor, training: bool) -> None:
+        own = own_rows(call.rank, world)
+        output = construct(student, table, call.rank, world, device, init_mean=3.0).train(training)(ids.to(device))
         expected = rows_by_contract(table, own).given[ids]
-        what = say("ids on rank {rank} of {world}, init_mean=3", rank=rank, world=world)
         foreign = (ids < own.start) | (ids >= own.stop)
+        numbers = {"own": int((~foreign).sum()), "n": ids.numel()}
+        what = say(AMONG_OTHERS, **numbers, rank=call.rank, world=world)
         check_shape(output, expected.shape)
         with without_excuse():
             check_rows(output[foreign], expected[foreign], ids[foreign], table, what)
         check_rows(output, expected, ids, table, what)
 
-    for rank in ranks:
-        in_mode(partial(check, rank), rank % 2 == 0)
+    for call in of_world(ZEROS, world):
+        more = torch.arange(VOCAB)[own_rows(call.rank, world)].repeat(2 * world * call.other)
+        ids = torch.cat((torch.arange(VOCAB), more))
+        ids = ids[torch.randperm(len(ids), generator=generator(seed, "order"))]
+        in_mode(partial(check, call, ids.reshape(-1, 2) if call.tall else ids.reshape(2, -1)), call.training)
 
 
 @pytest.mark.rubric("shard_zeros_elsewhere")
@@ -230,18 +269,17 @@ def test_ids_of_other_ranks_give_zero(student: Student, seed: int, world: int, d
 
 
 def one_row_by_contract(student: Student, seed: int, device: str) -> None:
-    check_all_ids(student, seed, SOME_RANKS, VOCAB, device)
+    check_all_ids(student, seed, VOCAB, device)
 
 
 SUM = say("sum of all outputs for world_size={world_size}, {n} ids in one call")
-SOME_RANKS = (0, VOCAB // 2, VOCAB - 1)
 
 
 @pytest.mark.rubric("shard_zeros_elsewhere")
 @contract_first(one_row_by_contract, *OTHERS)
 def test_a_rank_with_one_row_gives_zero_elsewhere(student: Student, seed: int, device: str) -> None:
     """As many ranks as ids: code that looks up some row for foreign ids must take one that every shard has."""
-    check_zeros(student, seed, SOME_RANKS, VOCAB, device)
+    check_zeros(student, seed, [call.rank for call in of_world(ZEROS, VOCAB)], VOCAB, device)
 
 
 def check_zeros(student: Student, seed: int, ranks: Sequence[int], world: int, device: str) -> list[Rows]:
@@ -300,19 +338,22 @@ def beyond_own(student: Student, table: Tensor, rank: int, world: int, device: s
 
 def sum_by_contract(student: Student, seed: int, split: tuple[int, ...], device: str) -> None:
     table = whole_table(seed, torch.float32)
-    for world in split:
-        ids = ids_to_sum(seed, world)
-        total = torch.zeros(*BATCH, EMB, dtype=torch.float64)
-        for rank in range(world):
-            output = construct(student, table, rank, world, device)(ids.to(device)).cpu()
+
+    def check(calls: Sequence[Call], ids: Tensor, training: bool) -> None:
+        total = torch.zeros(*ids.shape, EMB, dtype=torch.float64)
+        for rank, world, *_ in calls:
+            output = construct(student, table, rank, world, device).train(training)(ids.to(device)).cpu()
             check_shape(output, total.shape)
             total += output.double()
-        check_rows(total, table[ids], ids, table, SUM.filled(world_size=world, n=total.shape[:2].numel()))
+        check_rows(total, table[ids], ids, table, SUM.filled(world_size=len(calls), n=ids.numel()))
+
+    for world in split:
+        in_mode(partial(check, of_world(SUMS, world), ids_to_sum(seed, world)), of_world(SUMS, world)[0].training)
 
 
 def ids_to_sum(seed: int, world: int) -> Tensor:
     """Random ids, some repeated."""
-    return integers(seed, "ids", world, shape=BATCH, low=0, high=VOCAB)
+    return integers(seed, "ids", world, shape=LARGE, low=0, high=VOCAB)
 
 
 @pytest.mark.rubric("shard_sum_over_ranks")
@@ -326,7 +367,7 @@ def test_shards_add_up_to_what_they_give_alone(
     seen: list[Rows] = []
     for world in split:
         ids = ids_to_sum(seed, world)
-        total, wanted = torch.zeros(*BATCH, EMB, dtype=torch.float64), torch.zeros(VOCAB, EMB, dtype=torch.float64)
+        total, wanted = (torch.zeros(*shape, EMB, dtype=torch.float64) for shape in (ids.shape, (VOCAB,)))
         by_first = world > 1
         for rank in range(world):
             rows = rows_of(student, table, rank, world, device)
@@ -368,11 +409,11 @@ def test_the_output_is_on_the_device_of_the_ids(student: Student, seed: int, dev
 
 def purity_by_contract(student: Student, seed: int, world: int, device: str) -> None:
     table = whole_table(seed, torch.float32)
-    for rank in range(world):
-        ids, own = integers(seed, "ids", shape=(2, 20), low=0, high=VOCAB), own_rows(rank, world)
-        output = check_that_nothing_changes(student, table, table, ids, rank, world, device)
-        expected = rows_by_contract(table, own).given[ids]
-        check_rows(output, expected, ids, table, say("ids on rank {rank} of {world}", rank=rank, world=world))
+    for call in of_world(PURITY, world):
+        ids = integers(seed, "ids", shape=(2, 20), low=0, high=VOCAB)
+        output = check_that_nothing_changes(student, table, table, ids, call, device)
+        expected = rows_by_contract(table, own_rows(call.rank, world)).given[ids]
+        check_rows(output, expected, ids, table, say("ids on rank {rank} of {world}", rank=call.rank, world=world))
 
 
 @pytest.mark.rubric("shard_purity")
@@ -381,26 +422,26 @@ def purity_by_contract(student: Student, seed: int, world: int, device: str) -> 
 def test_ids_and_shard_stay_as_they_were(student: Student, seed: int, world: int, device: str) -> None:
     table = whole_table(seed, torch.float32)
     seen: list[Rows] = []
-    for rank in range(world):
-        rows = rows_of(student, table, rank, world, device)
+    for call in of_world(PURITY, world):
+        rows = rows_of(student, table, call.rank, world, device)
         seen.append(rows)
         ids = integers(seed, "ids", shape=(20,), low=0, high=VOCAB)
         ids = ids[~rows.given.isnan().any(-1)[ids]].repeat(2, 1)
         if not ids.numel():
             continue  # shard_owned_ids or shard_zeros_elsewhere charges for a crash
-        held = as_held(student, table, rank, world, device)
-        check_that_nothing_changes(student, table, held, ids, rank, world, device)
+        held = as_held(student, table, call.rank, world, device)
+        check_that_nothing_changes(student, table, held, ids, call, device)
     require_something(*seen)
 
 
 def check_that_nothing_changes(
-    student: Student, table: Tensor, held: Tensor, ids: Tensor, rank: int, world: int, device: str
+    student: Student, table: Tensor, held: Tensor, ids: Tensor, call: Call, device: str
 ) -> Tensor:
     """Require ids and the shard, of the table ``held``, to be the same after a call; returns its output.
 
-    Odd ranks are called in evaluation, without gradients.
+    In evaluation, no gradients are recorded. The shard is asked for in either mode once.
     """
-    module = construct(student, table, rank, world, device)
+    module = construct(student, table, call.rank, call.world, device)
 
     def observed(training: bool) -> Tensor:
         there = ids.to(device)
@@ -408,10 +449,12 @@ def check_that_nothing_changes(
         check_ids(ids, after)
         return output
 
-    output = in_mode(observed, rank % 2 == 0)
-    if (rank, world) == (1, 2):
+    output = in_mode(observed, call.training)
+    if call.world > 2:
+        return output
+    if call.rank:
         check_expanded(student, module, ids[:1].to(device), LAYOUT)  # which charges for ids in columns
-    left, own = module.held(VOCAB // world * EMB, VOCAB * EMB), own_rows(rank, world)
+    left, own = module.held(VOCAB // call.world * EMB, VOCAB * EMB), own_rows(call.rank, call.world)
     if left is not None:
         check_equal(rows_held(left, held, own), held[own], AFTER.filled(what=say("the shard")))
     return output
@@ -443,64 +486,52 @@ def middle_shard(student: Student, device: str) -> StudentModule:
     return student.ParallelVocabEmbedding(**sizes, dtype=torch.bfloat16, device=device)
 
 
-def gradients_by_contract(
-    student: Student, seed: int, places: list[tuple[int, int]], dtype: torch.dtype, device: str
-) -> None:
+def gradients_by_contract(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
     table = normal(seed, "table", shape=(VOCAB, EMB)).to(dtype)
-    for rank, world in places:
-        rows, ids = rows_by_contract(table, own_rows(rank, world)), ids_for_gradients(seed)
-        check = partial(check_shard_gradient, student, rows, ids, table, (rank, world), seed, device)
-        in_mode(check, rank % 2 == 0)
+    for row in sent(dtype):
+        rows = rows_by_contract(table, own_rows(row.rank, row.world))
+        in_mode(partial(check_shard_gradient, student, rows, row.ids(seed), table, row, seed, device), row.training)
 
 
-def ids_for_gradients(seed: int) -> Tensor:
-    """All ids, and some again."""
-    return torch.cat((torch.arange(VOCAB), integers(seed, "repeats", shape=(12,), low=0, high=VOCAB)))
+def sent(dtype: torch.dtype) -> list[Sent]:
+    """The rows with this dtype."""
+    return [row for row in SENT if row.dtype is dtype]
 
 
 @pytest.mark.rubric("shard_backward")
 @contract_first(gradients_by_contract, *OUTPUTS, "shard_purity")
-@pytest.mark.parametrize(
-    ("places", "dtype"),
-    [([(0, 1), (0, 2), (1, 2)], torch.float32), ([(0, 3), (1, 3), (2, 3)], torch.float32)]
-    + [([(0, 2), (1, 2)], dtype) for dtype in DTYPES[1:]],
-    ids=["up_to_two_ranks-float32", "three_ranks-float32", *(f"two_ranks-{name(dtype)}" for dtype in DTYPES[1:])],
-)
-def test_only_owned_ids_send_gradients(
-    student: Student, seed: int, places: list[tuple[int, int]], dtype: torch.dtype, device: str
-) -> None:
+@dtypes
+def test_only_owned_ids_send_gradients(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
     """The expected gradient follows from the rows that single ids give."""
     try:
-        check_against_rows(student, seed, places, dtype, device)
+        check_against_rows(student, seed, dtype, device)
     except Crashed:
         if dtype is torch.float32:
             raise
         student.read[:] = [Shown(narrow=False)]
 
 
-def check_against_rows(
-    student: Student, seed: int, places: list[tuple[int, int]], dtype: torch.dtype, device: str
-) -> None:
+def check_against_rows(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
     """Require the gradients of some ranks to follow from what they give for single ids."""
     table = normal(seed, "table", shape=(VOCAB, EMB)).to(dtype)
-    read = [rows_of(student, table, *place, device) for place in places]
+    read = [rows_of(student, table, row.rank, row.world, device) for row in sent(dtype)]
     require_something(*read)
-    for (rank, world), rows in zip(places, read, strict=True):
-        ids = ids_for_gradients(seed)
+    for row, rows in zip(sent(dtype), read, strict=True):
+        ids = row.ids(seed)
         ids = ids[~rows.given.isnan().any(-1)[ids]]  # other properties charge for ids that crash
         if not ids.numel():
             continue
         try:
-            check_shard_gradient(student, rows, ids, table, (rank, world), seed, device)
+            check_shard_gradient(student, rows, ids, table, row, seed, device)
         except WrongAnswer:
-            together = construct(student, table, rank, world, device)(ids.unsqueeze(0).to(device))
+            together = construct(student, table, row.rank, row.world, device)(ids.unsqueeze(0).to(device))
             if together.numel() != len(ids) * EMB or bool((together.cpu()[0] == rows.given[ids]).all()):
                 raise
             for alone in ids.split(1):  # shard_sum_over_ranks charges if ids together give other rows than alone
-                given = construct(student, table, rank, world, device)(alone.unsqueeze(0).to(device))
+                given = construct(student, table, row.rank, row.world, device)(alone.unsqueeze(0).to(device))
                 if not torch.equal(given.cpu().reshape(-1).double(), rows.given[alone[0]]):
                     continue
-                check_shard_gradient(student, rows, alone, table, (rank, world), seed, device)
+                check_shard_gradient(student, rows, alone, table, row, seed, device)
 
 
 def check_shard_gradient(
@@ -508,12 +539,13 @@ def check_shard_gradient(
     rows: Rows,
     ids: Tensor,
     table: Tensor,
-    place: tuple[int, int],
+    row: Sent,
     seed: int,
     device: str,
     training: bool = True,
 ) -> None:
     """Require the gradient that follows from the rows that single ids give."""
+    place = (row.rank, row.world)
     own, given = own_rows(*place), ids.reshape(2 - len(ids) % 2, -1).to(device)
 
     def module(shard: Tensor) -> StudentModule:
@@ -524,7 +556,7 @@ def check_shard_gradient(
         return numbers(module(shard)(given), upstream.shape)
 
     upstream = upstream_integers(seed, (len(ids), EMB), table.dtype, small=not rows.has_digits_of(table))
-    what = say(OF_SHARD, dtype=name(table.dtype), rank=place[0], world=place[1])
+    what = say(OF_SHARD, dtype=name(table.dtype), rank=row.rank, world=row.world)
 
     def check(arriving: Tensor, between: bool) -> None:
         others = mirrored(given) * between
@@ -532,5 +564,5 @@ def check_shard_gradient(
         gradient = rows_held(gradient_of(found.of_parameters, say("the shard")), table, own)
         check_gradient(gradient, rows, ids, upstream, own, what, outputs, table[own])
 
-    layout = plain if sum(place) % 2 else across  # each with each mode and each dtype
-    laid_out(lambda one: with_a_call_between(partial(check, one)), upstream.reshape(*given.shape, EMB), layout)
+    arriving = upstream.reshape(*given.shape, EMB)
+    laid_out(lambda one: with_a_call_between(partial(check, one), row.between), arriving, row.upstream)

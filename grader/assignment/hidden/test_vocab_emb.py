@@ -20,8 +20,6 @@ from grader.assignment.hidden.checks import (
     MOMENTS,
     RESET,
     WIDE_RIGHT,
-    Layout,
-    across,
     check_beside,
     check_defaults,
     check_drawn,
@@ -37,13 +35,15 @@ from grader.assignment.hidden.checks import (
     in_mode,
     in_turns,
     laid_out,
+    mirrored,
     modes_of,
-    plain,
     succeeds,
     unseeded,
     upstream_integers,
+    with_a_call_between,
 )
 from grader.assignment.hidden.devices import check_on
+from grader.assignment.hidden.vocab_calls import LOOKUPS, SENT, Lookup, Sent
 from grader.assignment.model.draw_words import Draw
 from grader.assignment.model.histories import Step, check_history, with_ids
 from grader.assignment.model.normalising import numbers
@@ -79,8 +79,9 @@ from grader.testing import (
     without_excuse,
 )
 
-SIZES = ((5, 2), (7, 3), (16, 40), (1000, 8))  # (v, e); a student reads about the first that fails: smallest first
 ALL = slice(None)
+OF_TABLE = "{shape} ids, table of {size}"
+OF_GRADIENT = "{dtype} gradient of the table for ids {rows}"
 SIZES_MET = "\nThe table has {n} rows; the largest id of this call is {id}."
 REFUSES = ("vocab_dtype_and_registration",)  # charges for crashes with a table of another dtype, or ids in columns
 FLOAT64 = say("{what} of a float64 table")
@@ -112,28 +113,21 @@ def check_lookup(
     in_mode(check, training)
 
 
-def ids_with_edges(seed: int, vocab_size: int, shape: tuple[int, int]) -> Tensor:
-    """Random ids, with the first and the last of the vocabulary among them, and repeats."""
-    ids = integers(seed, "ids", vocab_size, shape=shape, low=0, high=vocab_size)
-    ids[0, :4] = torch.tensor([0, vocab_size - 1, 0, 1])
-    return ids
+def check_lookups(student: Student, seed: int, device: str, rows: tuple[Lookup, ...]) -> None:
+    for row in rows:
+        what = say(OF_TABLE, shape=list(row.shape), size=list(row.size))
+        table = normal(seed, "table", shape=row.size)
+        check_lookup(student, table, row.ids(seed), device, what, training=row.training)
 
 
 @pytest.mark.rubric("vocab_lookup")
 def test_every_id_gives_its_own_row(student: Student, seed: int, device: str) -> None:
-    for number, size in enumerate(SIZES):
-        shape = (3, 67) if size == SIZES[-1] else (3, 9)  # one that is longer than any block of ids
-        table, ids = normal(seed, "table", shape=size), ids_with_edges(seed, size[0], shape)
-        training = number % 2 == 0  # a mistake in one mode shows in some size
-        check_lookup(student, table, ids, device, say("table of {n} rows", n=size[0]), training=training)
+    check_lookups(student, seed, device, LOOKUPS[:2])
 
 
 @pytest.mark.rubric("vocab_lookup")
 def test_any_number_of_ids_works(student: Student, seed: int, device: str) -> None:
-    table = normal(seed, "table", shape=(11, 6))
-    for shape in ((1, 6), (4, 1), (1, 1)):  # a student reads about the first: one size of one each
-        ids = integers(seed, "few", shape=shape, low=0, high=11)
-        check_lookup(student, table, ids, device, say("{shape} ids", shape=list(shape)))
+    check_lookups(student, seed, device, LOOKUPS[2:])
 
 
 @pytest.mark.rubric("vocab_lookup")
@@ -167,7 +161,7 @@ def test_ids_beyond_16_bits_give_their_own_rows(student: Student, device: str) -
 def test_the_table_is_drawn_normally_with_the_seed(
     student: Student, seed: int, moments: tuple[float, float], dtype: torch.dtype, again: bool, device: str
 ) -> None:
-    (mean, std), init_seed = moments, 0 if moments[0] else 1_000_000 + seed
+    (mean, std), init_seed = moments, 0 if moments[0] else 2_000_000_011 + seed
     std = 0.0 if mean and dtype is torch.float16 else std  # legal, but falsy: `init_std or 1.0` loses it
     draw = Draw("normal", mean, std)
     told = [say(MOMENTS, mean=f"{mean:g}", std=f"{std:g}"), *[RESET] * again]
@@ -240,7 +234,7 @@ def narrow_by_contract(student: Student, seed: int, dtype: torch.dtype, device: 
     check_rows(output, table[ids], ids, table, say("{dtype} embedding of transposed ids", dtype=name(dtype)))
 
 
-ONE_ROW = say("where input_ids has one row in place of two, it is right")
+ONE_ROW = say("where input_ids has one row in place of several, it is right")
 # Of 10, not the first and not the last; sorting moves each of the latter.
 IDS, UNSORTED = torch.tensor([[1, 3], [8, 3]]), torch.tensor([[5, 1, 3]])
 TO_THE_LAST = torch.tensor([[1, 3], [9, 3]])  # by the contract: code may need the last id, or refuse it
@@ -407,61 +401,45 @@ def is_changed(module: StudentModule, table: Tensor, ids: Tensor) -> bool:
 
 
 def check_gradients(
-    student: Student,
-    rows: Rows,
-    table: Tensor,
-    seed: int,
-    device: str,
-    *,
-    by_contract: bool = False,
+    student: Student, rows: Rows, table: Tensor, seed: int, device: str, *, by_contract: bool = False
 ) -> None:
     """Require the gradients that follow from the rows that single ids give.
 
-    By the contract ids come in two rows, with the last id among them, in both modes by turns; else in one row, whatever
-    becomes of further ones.
+    Where they follow from a reading, ids come in one row, without the last id, in training, and no call comes between:
+    whatever becomes of others.
     """
-    dtype = table.dtype
-    for number, ids in enumerate(([0, 0, 0, 4, 3, 5], [1, 2, 2, 1], [6, 3, 6, 6, 0, 3])):
-        ids += [6, 6] * by_contract
-        layout = across if (number + DTYPES.index(dtype)) % 2 else plain  # each with each mode and each dtype
-        where = torch.tensor([one for one in ids if not bool(rows.given[one].isnan().any())])
-        given = where.reshape(2 if by_contract else 1, -1).to(device)
-        upstream = upstream_integers(seed, (len(where), 5), dtype, small=not rows.has_digits_of(table))
-        what = say("{dtype} gradient of the table for ids {rows}", dtype=name(dtype), rows=ids)
-        check = partial(check_one_gradient, student, rows, table, where, given, upstream, layout, what, device)
-        training = not by_contract or number % 2 == 0
-        try:
-            in_mode(check, training)
-        except WrongAnswer as fault:
-            row = where.unsqueeze(0).to(device)
-            once = partial(
-                check_one_gradient, student, rows, table, where, row, upstream, layout, what, device, training
-            )
-            fine = by_contract and succeeds(once)
-            raise fault.with_more(ONE_ROW if fine else None) from None
+    for row in SENT:
+        if row.dtype is table.dtype:
+            readings = row._replace(batch=1, training=True, between=False)
+            check_sent(student, row if by_contract else readings, rows, table, seed, device)
 
 
-def check_one_gradient(
-    student: Student,
-    rows: Rows,
-    table: Tensor,
-    where: Tensor,
-    given: Tensor,
-    upstream: Tensor,
-    layout: Layout,
-    what: Message,
-    device: str,
-    training: bool,
-) -> None:
-    """Require the gradient of one call with the ids ``where``, which come in the shape of ``given``, in one mode."""
+def check_sent(student: Student, row: Sent, rows: Rows, table: Tensor, seed: int, device: str) -> None:
+    """Require the gradient of one call."""
+    ids = row.ids + [6, 6] * (row.batch > 1)
+    where = torch.tensor([one for one in ids if not bool(rows.given[one].isnan().any())])
+    upstream = upstream_integers(seed, (len(where), 5), row.dtype, small=not rows.has_digits_of(table))
+    what = say(OF_GRADIENT, dtype=name(row.dtype), rows=ids)
 
-    def outputs(held: Tensor) -> Tensor:
-        return numbers(construct(student, held, device).train(training)(given), (given.numel(), 5))
+    def check(batch: int, training: bool) -> None:
+        given = where.reshape(batch, -1).to(device)
 
-    def check(arriving: Tensor) -> None:
-        module = construct(student, table, device).train(training)
-        of_table = module.gradients(given, upstream=arriving.to(device))
-        gradient = rows_held(gradient_of(of_table.of_parameters, say("the table")), table, ALL)
-        check_gradient(gradient, rows, where, upstream, ALL, what, outputs, table)
+        def module(held: Tensor) -> StudentModule:
+            return construct(student, held, device).train(training)
 
-    laid_out(check, upstream.reshape(*given.shape, 5), layout)
+        def outputs(held: Tensor) -> Tensor:
+            return numbers(module(held)(given), (given.numel(), 5))
+
+        def received(arriving: Tensor, between: bool) -> None:
+            of_table = module(table).gradients(given, upstream=arriving.to(device), between=mirrored(given) * between)
+            gradient = rows_held(gradient_of(of_table.of_parameters, say("the table")), table, ALL)
+            check_gradient(gradient, rows, where, upstream, ALL, what, outputs, table)
+
+        arriving = upstream.reshape(*given.shape, 5)
+        laid_out(lambda one: with_a_call_between(partial(received, one), row.between), arriving, row.upstream)
+
+    try:
+        in_mode(partial(check, row.batch), row.training)
+    except WrongAnswer as fault:
+        fine = row.batch > 1 and succeeds(lambda: check(1, row.training))
+        raise fault.with_more(ONE_ROW if fine else None) from None

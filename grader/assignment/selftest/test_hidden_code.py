@@ -12,9 +12,12 @@ import pytest
 import torch
 
 from grader.assignment import ASSIGNMENT
-from grader.assignment.hidden.checks import in_turns
+from grader.assignment.hidden import shards
+from grader.assignment.hidden.checks import in_turns, plain
 from grader.assignment.hidden.norm_gradients import ASKED, MORE, SEVERAL
 from grader.assignment.hidden.norm_inputs import NEAR_THE_ROOT, ROOTS
+from grader.assignment.hidden.shards import OWNED, PURITY, SUMS, ZEROS, Call
+from grader.assignment.hidden.vocab_calls import LOOKUPS, MANY, SENT
 
 # Each handler raises, or excuses, or only asks what a module does.
 FAULTS = {"Crashed", "InvalidReply", "StudentFault", "TimedOut", "WrongAnswer"}
@@ -120,3 +123,43 @@ def test_each_kind_of_eps_meets_each_kind_of_group() -> None:
     ]
     kinds = [{"eps": "none" if eps == 0 else "large" if eps > 0.1 else "small", "group": size} for eps, size in sizes]
     assert apart(kinds) == set()
+
+
+def test_in_the_calls_of_an_embedding_all_conditions_meet() -> None:
+    cases = [
+        {
+            "shape": (row.shape[0] > 1, row.shape[1] > 1),
+            "rows": row.size[0] > 2**8,
+            "features": row.size[1] > 2**11,
+            "order": row.order is plain,
+            "training": row.training,
+        }
+        for row in LOOKUPS
+    ]
+    assert apart(cases) == set()
+    assert apart(cases[1:])
+
+
+def test_in_the_gradients_of_a_table_all_conditions_meet() -> None:
+    cases = [row._asdict() | {"ids": row.ids is MANY} for row in SENT]
+    few = {(("ids", "False"), ("batch", "36"))}  # few ids make few rows
+    assert apart(cases) == few
+    assert apart(cases[1:]) > few
+
+
+def place(rank: int, world: int) -> str:
+    """The kind of a rank; a rank that is alone is a first one."""
+    return "first" if rank == 0 else "last" if rank == world - 1 else "between"
+
+
+@pytest.mark.parametrize("calls", [OWNED, ZEROS, PURITY, SUMS], ids=["owned", "zeros", "purity", "sums"])
+def test_in_the_calls_of_a_shard_all_conditions_meet(calls: tuple[Call, ...]) -> None:
+    cases = [row._asdict() | {"place": place(row.rank, row.world), "rank": 0, "world": 0} for row in calls]
+    assert apart(cases) == set()
+    assert apart(cases[2:])
+
+
+def test_in_the_gradients_of_a_shard_all_conditions_meet() -> None:
+    cases = [row._asdict() | {"place": place(row.rank, row.world), "rank": 0, "world": 0} for row in shards.SENT]
+    assert apart(cases) == set()
+    assert apart(cases[2:])

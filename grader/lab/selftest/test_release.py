@@ -95,7 +95,7 @@ def test_the_bundle_holds_the_public_parts_and_nothing_else(
 
 
 LINE = "    return (input * cos + rotated_half * sin).to(input.dtype)"
-CASES = next(line for line in DRAWS.splitlines() if line.startswith("@pytest.mark.parametrize(") and "0.25" in line)
+CASES = next(line for line in DRAWS.splitlines() if line.startswith("@in_turns(") and "0.25" in line)
 OWN_NAMES = """
 class Norm:
     def forward(self, x):

@@ -1,0 +1,81 @@
+"""Task 2: how rows and gradients are asked for, as rows of covering arrays."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from grader.assignment.hidden.checks import Layout, across, plain
+from grader.testing import DTYPES, integers
+
+
+def rising(ids: Tensor) -> Tensor:
+    """The same ids in order."""
+    return ids.sort().values
+
+
+def falling(ids: Tensor) -> Tensor:
+    """The same ids in the opposite order."""
+    return rising(ids).flip(0)
+
+
+def alike(ids: Tensor) -> Tensor:
+    """As many ids, all of them the first one."""
+    return ids[:1].repeat(len(ids))
+
+
+class Lookup(NamedTuple):
+    """A call: a value of each axis. Every two values of two axes meet in some row of ``LOOKUPS``."""
+
+    shape: tuple[int, int]  # of the ids: several or one of each
+    size: tuple[int, int]  # (v, e), either of which is small, or large: beyond 8 bits, and beyond float16's integers
+    order: Layout  # of the ids: mixed or not
+    training: bool
+
+    def ids(self, seed: int) -> Tensor:
+        """With the last and the first of the table among them, and repeats."""
+        (rows, _), count = self.size, self.shape[0] * self.shape[1]
+        ids = integers(seed, "ids", rows, shape=(count,), low=0, high=rows)
+        edges = torch.tensor([rows - 1, 0, rows - 1, 1])[:count]
+        return self.order(torch.cat((edges, ids[len(edges) :]))).reshape(self.shape)
+
+
+# The first has more ids than any block of them. A student reads about the first that fails: one size of one at first.
+LOOKUPS = (
+    Lookup((3, 67), (7, 3), plain, training=True),
+    Lookup((40, 9), (300, 2050), rising, training=False),
+    Lookup((1, 6), (1000, 6), falling, training=True),
+    Lookup((40, 1), (9, 1), alike, training=False),
+    Lookup((1, 67), (7, 2050), plain, training=False),
+    Lookup((40, 1), (300, 2050), plain, training=True),
+    Lookup((1, 1), (1000, 8), plain, training=False),
+    Lookup((1, 1), (7, 2050), alike, training=True),
+)
+
+
+class Sent(NamedTuple):
+    """How a gradient is asked for: a value of each axis. Every two values of two axes meet in some row of ``SENT``."""
+
+    dtype: torch.dtype
+    ids: list[int]
+    batch: int  # how many rows the ids come in, with the last id twice among them
+    upstream: Layout
+    training: bool
+    between: bool  # whether a call comes between forward and backward
+
+
+MANY = [*range(7)] * 10  # with the last id twice, more than a block of 32 in a row, or that many rows
+F32, F16, BF16 = DTYPES
+SENT = (
+    Sent(F32, [0, 0, 0, 4, 3, 5], 2, plain, training=True, between=False),
+    Sent(F32, MANY, 2, across, training=True, between=True),
+    Sent(F32, MANY, 36, across, training=False, between=True),
+    Sent(F16, [1, 2, 2, 1], 2, plain, training=True, between=False),
+    Sent(F16, MANY, 2, plain, training=False, between=True),
+    Sent(F16, MANY, 36, across, training=True, between=True),
+    Sent(BF16, [6, 3, 6, 6, 0, 3], 2, across, training=False, between=True),
+    Sent(BF16, MANY, 2, across, training=False, between=False),
+    Sent(BF16, MANY, 36, plain, training=True, between=False),
+)
