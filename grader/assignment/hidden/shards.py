@@ -29,27 +29,26 @@ class Call(NamedTuple):
     world: int
     training: bool
     tall: bool = False  # whether ids come in many short rows, or in a column
-    other: bool = (
-        False  # of OWNED, whether from the last id to the first; of ZEROS, whether most ids are the rank's own
-    )
+    falling: bool = False  # whether own ids come from the last to the first
+    mostly_own: bool = False  # whether more ids are the rank's own than not
 
 
 OWNED = (
     Call(0, 1, training=True),
     Call(0, 2, training=True),
     Call(1, 2, training=False, tall=True),
-    Call(0, 3, training=False, tall=True, other=True),
+    Call(0, 3, training=False, tall=True, falling=True),
     Call(1, 3, training=True, tall=True),
-    Call(1, 3, training=False, other=True),
-    Call(2, 3, training=True, other=True),
+    Call(1, 3, training=False, falling=True),
+    Call(2, 3, training=True, falling=True),
 )
 ZEROS = (
     Call(0, 2, training=False),
-    Call(1, 2, training=False, tall=True, other=True),
-    Call(0, 3, training=True, tall=True, other=True),
+    Call(1, 2, training=False, tall=True, mostly_own=True),
+    Call(0, 3, training=True, tall=True, mostly_own=True),
     Call(1, 3, training=False, tall=True),
     Call(2, 3, training=False),
-    Call(VOCAB // 2, VOCAB, training=True, other=True),
+    Call(VOCAB // 2, VOCAB, training=True, mostly_own=True),
     Call(VOCAB - 1, VOCAB, training=True),
 )
 PURITY = (

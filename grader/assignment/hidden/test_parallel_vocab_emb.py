@@ -115,12 +115,12 @@ def check_owned(student: Student, table: Tensor, held: Tensor, call: Call, devic
     A mistake with either size of one, or in either mode, shows here, and in no other property.
     """
     owned = torch.arange(VOCAB)[own_rows(call.rank, call.world)]
-    owned = (owned.flip(0) if call.other else owned).unsqueeze(int(call.tall))
+    owned = (owned.flip(0) if call.falling else owned).unsqueeze(int(call.tall))
     what = say(OWN_IDS, rank=call.rank, world=call.world)
 
     def check(training: bool) -> None:
         output = construct(student, table, call.rank, call.world, device).train(training)(owned.to(device))
-        check_rows(output, held[owned], owned, held, FALLING.filled(what=what) if call.other else what)
+        check_rows(output, held[owned], owned, held, FALLING.filled(what=what) if call.falling else what)
 
     in_mode(check, call.training)
 
@@ -251,7 +251,7 @@ def check_all_ids(student: Student, seed: int, world: int, device: str) -> None:
         check_rows(output, expected, ids, table, what)
 
     for call in of_world(ZEROS, world):
-        more = torch.arange(VOCAB)[own_rows(call.rank, world)].repeat(2 * world * call.other)
+        more = torch.arange(VOCAB)[own_rows(call.rank, world)].repeat(2 * world * call.mostly_own)
         ids = torch.cat((torch.arange(VOCAB), more))
         ids = ids[torch.randperm(len(ids), generator=generator(seed, "order"))]
         in_mode(partial(check, call, ids.reshape(-1, 2) if call.tall else ids.reshape(2, -1)), call.training)
