@@ -48,6 +48,7 @@ ZEROS = (
     Call(0, 3, training=True, tall=True, mostly_own=True),
     Call(1, 3, training=False, tall=True),
     Call(2, 3, training=False),
+    Call(0, VOCAB, training=False, tall=True),
     Call(VOCAB // 2, VOCAB, training=True, mostly_own=True),
     Call(VOCAB - 1, VOCAB, training=True),
 )

@@ -32,26 +32,27 @@ class Lookup(NamedTuple):
     shape: tuple[int, int]  # of the ids: several or one of each
     size: tuple[int, int]  # (v, e), either of which is small, or large: beyond 8 bits, and beyond float16's integers
     order: Layout  # of the ids: mixed or not
+    last: bool  # whether the last id of the table is among them
     training: bool
 
     def ids(self, seed: int) -> Tensor:
-        """With the last and the first of the table among them, and repeats."""
-        (rows, _), count = self.size, self.shape[0] * self.shape[1]
+        """With the first of the table among them, and repeats."""
+        count, rows = self.shape[0] * self.shape[1], self.size[0] - (not self.last)
         ids = integers(seed, "ids", rows, shape=(count,), low=0, high=rows)
-        edges = torch.tensor([rows - 1, 0, rows - 1, 1])[:count]
+        edges = torch.tensor([(rows - 1) * self.last, 0, rows - 1, 1])[:count]
         return self.order(torch.cat((edges, ids[len(edges) :]))).reshape(self.shape)
 
 
 # The first has more ids than any block of them. A student reads about the first that fails: one size of one at first.
 LOOKUPS = (
-    Lookup((3, 67), (7, 3), plain, training=True),
-    Lookup((40, 9), (300, 2050), rising, training=False),
-    Lookup((1, 6), (1000, 6), falling, training=True),
-    Lookup((40, 1), (9, 1), alike, training=False),
-    Lookup((1, 67), (7, 2050), plain, training=False),
-    Lookup((40, 1), (300, 2050), plain, training=True),
-    Lookup((1, 1), (1000, 8), plain, training=False),
-    Lookup((1, 1), (7, 2050), alike, training=True),
+    Lookup((3, 67), (7, 3), plain, last=True, training=True),
+    Lookup((40, 9), (300, 2050), rising, last=False, training=False),
+    Lookup((1, 6), (1000, 6), falling, last=False, training=True),
+    Lookup((40, 1), (9, 1), alike, last=True, training=False),
+    Lookup((1, 67), (7, 2050), plain, last=True, training=False),
+    Lookup((40, 1), (300, 2050), plain, last=False, training=True),
+    Lookup((1, 1), (1000, 8), plain, last=True, training=False),
+    Lookup((1, 1), (7, 2050), alike, last=False, training=True),
 )
 
 

@@ -132,6 +132,7 @@ def test_in_the_calls_of_an_embedding_all_conditions_meet() -> None:
             "rows": row.size[0] > 2**8,
             "features": row.size[1] > 2**11,
             "order": row.order is plain,
+            "last": row.last,
             "training": row.training,
         }
         for row in LOOKUPS
