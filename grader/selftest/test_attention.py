@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from grader.core.intake.origin import Origin
-from grader.core.intake.submission import Concern
-from grader.core.messages import Message, from_data, quoted, say
+from grader.core.messages import Message, as_data, from_data, quoted, say
 from grader.core.results.attention import attention
 from grader.core.results.outcome import FRAME, RAISED, RAISED_INSIDE, SYNTAX_ERROR, Outcome
 from grader.core.results.report import Report
@@ -115,8 +114,15 @@ def test_a_reason_keeps_its_parts() -> None:
 
 
 def test_what_intake_has_found_is_passed_on() -> None:
-    concerns = [Concern("left_out", quoted("a.py is damaged")), Concern("renamed", quoted("b.py may be it"))]
-    assert [one.code for one in attention(graded("ada"), concerns)] == ["left_out", "renamed"]
+    concerns = {
+        "left_out": quoted("a.py is damaged"),
+        "renamed": quoted("b.py may be it").then(say("If so, rename it.")),
+    }
+    notices = [quoted("it was moved."), *(text.filled(concern=code) for code, text in concerns.items())]
+    report = graded("ada")
+    noticed = {"notices": [*map(str, notices)], "notice_parts": [*map(as_data, notices)]}
+    report = report.model_copy(update={"submission": report.submission.model_copy(update=noticed)})
+    assert [(one.code, one.text) for one in attention(report)] == [*concerns.items()]
 
 
 @pytest.mark.process
