@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import closing
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +36,11 @@ from grader.selftest.faulty import Trap, survivors
 from grader.selftest.fixtures import Judges
 from grader.selftest.submissions import SEES_LATER_TOKENS, edited, write_folder
 
-pytest.importorskip("distributed", reason="the extra 'cluster' is not installed")
-pytestmark = [pytest.mark.process, pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")]
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc"),
+    pytest.mark.skipif(find_spec("distributed") is None, reason="the extra 'cluster' is not installed"),
+]
 
 SETTINGS = Settings(ASSIGNMENT, device="cpu", only="task1", limits=Limits(submission_s=60))
 
