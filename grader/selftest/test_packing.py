@@ -325,9 +325,11 @@ def test_submissions_of_one_name_are_told_apart(tmp_path: Path) -> None:
         ("ada@uni.edu", "ada@uni.edu"),
         ("..--..", "submission"),
         (";", "submission"),
+        ("ada.part", "ada_part_"),
+        ("canvas-feedback.zip.zip", "canvas-feedback_zip_"),
         ("x" * 150, "x" * 91 + "-a09244d5"),
     ],
-    ids=["umlauts", "chinese", "shell", "address", "dots", "nothing_left", "long"],
+    ids=["umlauts", "chinese", "shell", "address", "dots", "nothing_left", "unfinished", "our_zip", "long"],
 )
 def test_an_id_holds_nothing_that_a_file_system_or_a_terminal_stumbles_over(
     tmp_path: Path, name: str, identifier: str
