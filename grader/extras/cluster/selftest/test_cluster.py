@@ -45,6 +45,7 @@ pytestmark = [
 
 BORROWING = {"DASK_DISTRIBUTED__WORKER__PRELOAD": "['grader.selftest.borrowed']"}  # for every worker
 SINGLE = ("--nthreads", "1", "--no-nanny")
+PATIENCE_S = 300  # for a worker to import torch and find its scheduler, on a busy machine
 
 
 class DaskProcesses:
@@ -72,7 +73,7 @@ class DaskProcesses:
         command = [sys.executable, "-m", f"distributed.cli.dask_{kind}", "--scheduler-file", str(self._contact)]
         command += ["--no-dashboard", *self._options, *options]
         if kind == "worker":
-            command += ["--local-directory", str(self._place), "--death-timeout", "20"]
+            command += ["--local-directory", str(self._place), "--death-timeout", str(PATIENCE_S)]
         with (self._place / f"{kind}.log").open("ab") as log:
             return subprocess.Popen(command, cwd=REPOSITORY, env=self._environment, stdout=log, stderr=log)
 
