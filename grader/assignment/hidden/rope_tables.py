@@ -542,12 +542,13 @@ def check_tables(
         raise WrongAnswer(told, fault.error_ulp, fault.limit_ulp, fault.elements) from None
 
 
-def told_rounding(ropes: Ropes, module: StudentModule, angles: Tensor, dtype: torch.dtype) -> list[Message]:
+def told_rounding(read: Tensor, angles: Tensor, dtype: torch.dtype) -> Message | None:
     """Which of positions, frequencies and angles were rounded to 16 bits, if that explains far positions, for messages.
 
-    ``angles: [s, hd/2]``; where a product lies between two 16-bit numbers, float32 may round it to the other one.
+    ``angles: [s, hd/2]``, and ``read`` from :func:`tables_shown`; where a product lies between two 16-bit numbers,
+    float32 may round it to the other one.
     """
-    turned = torch.complex(*tables_shown(ropes, module, len(angles), 2 * angles.shape[1]).chunk(2, dim=-1))
+    turned = torch.complex(*read.chunk(2, dim=-1))
     positions, frequencies = torch.arange(len(angles), dtype=torch.float64).unsqueeze(-1), angles[1].double()
     of_table = 0.0 if dtype is torch.float32 else float(ulp(torch.tensor(0.75), dtype))
     near = of_table + TABLE_LIMIT * TABLE_UNIT * (1 + angles)
@@ -563,8 +564,8 @@ def told_rounding(ropes: Ropes, module: StudentModule, angles: Tensor, dtype: to
             right = (turned - there).abs() <= near
             if min(float(right.double().mean()), float(right[off].double().mean())) > MOSTLY:
                 told = reduce(lambda first, other: say("{first}, {other}", first=first, other=other), chosen)
-                return [say(ROUNDED, what=told, dtype=testing.name(narrow))]
-    return []
+                return say(ROUNDED, what=told, dtype=testing.name(narrow))
+    return None
 
 
 def tables_shown(ropes: Ropes, module: StudentModule, length: int, dim: int) -> Tensor:

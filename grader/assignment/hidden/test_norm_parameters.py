@@ -281,8 +281,8 @@ def check_gradients(student: Student, reading: Normalising, seed: int, row: Aske
             seen, wanted, size = (tensor[~zeros] for tensor in (of_input.cpu(), wanted_of_input, input_size))
             others = partial(check_gradient, seen, wanted, size, unit, limit, rough, what)
             of_zeros = bool(zeros.any()) and succeeds(others)
-            told = told_of_input(of_input, gradients_of_law, law(x, row.group_size), x, gamma, upstream)
-            told += filter(None, [told_cut(of_input, gradients_of_law, x, gamma, upstream)])
+            parts = partial(told_of_input, of_input, gradients_of_law, law(x, row.group_size), x, gamma, upstream)
+            cut = partial(told_cut, of_input, gradients_of_law, x, gamma, upstream)
 
             def check_output(filling: float) -> None:
                 near = x.masked_fill(zeros, filling)
@@ -292,7 +292,7 @@ def check_gradients(student: Student, reading: Normalising, seed: int, row: Aske
                 of_zeros and unit is torch.float32 and all(succeeds(partial(check_output, by)) for by in (0.0, 1e-3))
             )
             with without_excuse() if alone else nullcontext():  # no output explains it
-                raise fault.with_more(OF_ZEROS if of_zeros else None, *told) from None
+                raise fault.with_more(OF_ZEROS if of_zeros else None, parts, cut) from None
         if frozen:
             return
         of_gamma = gradient_of(found.of_parameters, "gamma").flatten()

@@ -168,7 +168,9 @@ def test_far_positions_are_exact(ropes: Ropes, dtype: torch.dtype) -> None:
             check()
         except WrongAnswer as fault:
             angles = oracle.ntk_angles(4, base, 2, length)
-            raise fault.with_more(*told_argument(check, base), *told_rounding(ropes, module, angles, dtype)) from None
+            told = told_argument(check, base)
+            shown = tables_shown(ropes, module, length, 4)
+            raise fault.with_more(*told, partial(told_rounding, shown, angles, dtype)) from None
         except Crashed as crash:
             if dtype is torch.float32 or ropes.is_by_contract:
                 raise
@@ -198,7 +200,8 @@ def check_grown(
             if not ropes.is_by_contract and any(succeeds(partial(grown, appended=k)) for k in RATIOS_READ):
                 return
             angles = oracle.ntk_angles(4, base, ratio, length)
-            raise fault.with_more(*told_rounding(ropes, module, angles, dtype)) from None
+            shown = tables_shown(ropes, module, length, 4)
+            raise fault.with_more(partial(told_rounding, shown, angles, dtype)) from None
 
 
 def check_default(ropes: Ropes, *arguments: str) -> None:

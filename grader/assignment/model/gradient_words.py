@@ -25,7 +25,7 @@ Gradient = Callable[..., tuple[Tensor, ...]]  # of the input, of a law, for a ga
 
 def told_of_input(
     found: Tensor, of_input: Gradient, normalised: Tensor, x: Tensor, gamma: Tensor, upstream: Tensor
-) -> list[Message]:
+) -> Message | None:
     """How a wrong gradient of the input follows from the right one's parts: direct, and through the root mean square.
 
     Args:
@@ -54,7 +54,7 @@ def told_of_input(
         WITHOUT_GAMMA: plain + plain_through,
         WITHOUT_GAMMA_THROUGH: direct + plain_through,
     }
-    return [message for message, other in told.items() if is_close(other)][:1]
+    return next((message for message, other in told.items() if is_close(other)), None)
 
 
 def told_of_gamma(found: Tensor, x: Tensor, upstream: Tensor) -> list[Message]:
