@@ -202,7 +202,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
         told(*STRETCHED, lacks=(draws.OF_SEED, draws.NEXT_SEED, draws.AFTER_DRAWS, draws.LATER)),
         ONE_NUMBER_DRAWN,  # a mean of zero in place of the deviation
     ),
-    "init_other_distribution": (told(draws.OTHER_KIND),),
+    "init_other_distribution": (told(draws.OTHER_KIND, draws.CLAMPED, draws.REPLACED),),
     "init_seed_zero": (
         told(*checks.DRAWS.values(), seed=0, beside=told(draws.OF_SEED)),
         told(checks.MOMENTS, mean="0.25", beside=told(draws.RANKS_SEEDS, seeds="42, 43, 44, 45")),  # of base seed 0
