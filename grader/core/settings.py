@@ -42,7 +42,7 @@ class Settings:
         limits: The time and memory that a submission may use.
         required_level: The lowest level of isolation under which anything is graded.
         without: Layers of isolation to leave out.
-        plain: Whether to send one request after another, instead of all requests of a property at once.
+        plain: Whether to ask for each property request by request in a process of its own, also if it passes a replay.
         remember: Whether a judge remembers which replies have passed; only benchmarks turn this off.
         command: The command line as it was typed; reports show it, and nothing depends on it.
     """

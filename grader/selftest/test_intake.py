@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from grader.core.intake import candidate
-from grader.core.intake.candidate import Candidate
+from grader.core.intake.candidate import MAX_MESSAGE, Candidate
 from grader.core.intake.layout import STUB, defined, lacking
 from grader.core.intake.submission import MAX_ENTRIES, MAX_FILES, Submission, is_source_path
 from grader.selftest.submissions import EXPECTED, HANDED_IN, from_folder, read_archive, write_folder, zipped
@@ -64,7 +64,7 @@ def test_clutter_is_passed_over(tmp_path: Path, clutter: str) -> None:
 def test_two_zips_that_say_the_same_are_no_doubt(tmp_path: Path) -> None:
     submission = from_folder(tmp_path, {name: zipped(HANDED_IN) for name in ("a.zip", "b.zip")})
     assert dict(submission.files) == HANDED_IN
-    assert submission.concerns == ()
+    assert submission.concerns == {}
 
 
 def test_of_two_versions_in_two_zips_none_counts_and_both_are_named(tmp_path: Path) -> None:
@@ -72,9 +72,14 @@ def test_of_two_versions_in_two_zips_none_counts_and_both_are_named(tmp_path: Pa
     submission = from_folder(tmp_path, {"a.zip": zipped(HANDED_IN), "b.zip": zipped(other)})
     assert submission.files.keys() == HANDED_IN.keys() - {NORM}
     (concern,) = submission.concerns
-    assert concern.code == "doubtful"
-    assert f"{NORM} exists twice, as a.zip/{NORM} and as b.zip/{NORM}, with different content" in concern.text
-    assert concern.text in submission.notices
+    assert submission.concerns[concern] == "doubtful"
+    assert f"{NORM} exists twice, as a.zip/{NORM} and as b.zip/{NORM}, with different content" in concern
+
+
+def test_a_concern_that_is_cut_keeps_its_code() -> None:
+    others = {path: text for path, text in HANDED_IN.items() if path != NORM}
+    submission = from_zip({**others, f"{'a' * 980}/norm.py": "x = 1\n", f"{'b' * 980}/norm.py": "y = 1\n"})
+    assert {len(text): code for text, code in submission.concerns.items()} == {MAX_MESSAGE: "doubtful"}
 
 
 @pytest.mark.parametrize("kind", ["link_inside", "link_outside", "pipe"])

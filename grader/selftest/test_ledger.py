@@ -10,8 +10,6 @@ from pathlib import Path
 import pytest
 
 from grader import REPOSITORY
-from grader.core.intake.submission import Concern
-from grader.core.messages import say
 from grader.core.results.database import LEDGER, LedgerError, opened, transaction
 from grader.core.results.files import json_text, stamp
 from grader.core.results.ledger import Ledger
@@ -62,16 +60,6 @@ def test_the_reports_of_the_class_come_back_by_their_ids(connection: sqlite3.Con
     fill(connection, [report("di"), report("bo")])
     fill(connection, [bo, ada])
     assert [*Ledger(connection, HERE).reports()] == [ada, bo]
-
-
-def test_concerns_come_back_with_their_parts(connection: sqlite3.Connection) -> None:
-    """Also from a ledger of an earlier grader, which has no column for them."""
-    connection.execute("ALTER TABLE results DROP COLUMN concerns")
-    ledger = fill(connection, [report("ada"), report("bo")])
-    text = say("{path} is missing", path="src/a.py")
-    ledger.noticed({"ada": [Concern("left_out", text)]})
-    assert ledger.concerns() == {"ada": [Concern("left_out", text)]}
-    assert ledger.concerns()["ada"][0].text.parts == text.parts
 
 
 @pytest.mark.parametrize("other", [HERE | {"seed": "1"}, {"seed": "0"}], ids=["changed", "unknown"])

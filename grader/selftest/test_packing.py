@@ -74,7 +74,7 @@ def test_a_reason_is_told_in_chinese_from_its_parts(files: Tree, chinese: str, t
 def test_an_archive_that_holds_too_much_is_left_out_by_its_name(count: int, tmp_path: Path) -> None:
     inner = zipped({f"src/{number}.py": b"" for number in range(count)})
     (concern,) = from_folder(tmp_path, {"inner.zip": inner, "loose.py": b"x = 1"}).concerns
-    assert re.fullmatch(r"inner\.zip: .*Python files.*; it was left out\.", concern.text)
+    assert re.fullmatch(r"inner\.zip: .*Python files.*; it was left out\.", concern)
 
 
 @pytest.mark.parametrize(
@@ -87,9 +87,8 @@ def test_a_file_that_may_be_renamed_is_offered_and_not_used(other: str, tmp_path
     submission = from_folder(tmp_path, files)
     assert "src/modeling/norm.py" not in submission.files
     (concern,) = submission.concerns
-    assert concern.code == "renamed"
-    assert f"'src/modeling/{other}' may be that file" in concern.text
-    assert concern.text in submission.notices
+    assert submission.concerns[concern] == "renamed"
+    assert f"'src/modeling/{other}' may be that file" in concern
 
 
 @pytest.mark.parametrize("name", ["ada.rar", "ada.7z", "ada.GZ"])
@@ -121,7 +120,7 @@ def test_of_two_versions_the_one_that_staff_names_counts(tmp_path: Path) -> None
     without = Candidate("ada", write_folder(tmp_path / "ada", dict(files)), expected=EXPECTED)
     assert NORM not in without.read().files
     named = replace(without, taken={NORM: "b/norm.py"}).read()
-    assert (dict(named.files), named.concerns) == (HANDED_IN, ())
+    assert (dict(named.files), named.concerns) == (HANDED_IN, {})
 
 
 def test_a_tar_and_a_zip_within_may_have_names_of_other_kinds(tmp_path: Path) -> None:
@@ -141,7 +140,7 @@ def test_a_file_without_its_suffix_is_offered_also_where_its_content_says_nothin
         archive.add(tmp_path / "ada", "")
     for name in ("ada", "bo.tar"):
         submission = Candidate(name, tmp_path / name, expected=EXPECTED).read()
-        assert [concern.code for concern in submission.concerns] == ["renamed"] * len(EXPECTED)
+        assert [*submission.concerns.values()] == ["renamed"] * len(EXPECTED)
         assert f"{NORM} is missing; 'src/modeling/norm' may be that file" in (submission.reason or "")
         assert "If so, rename it." in (submission.reason or "")
 
@@ -151,7 +150,7 @@ def test_a_file_without_a_suffix_that_holds_something_else_is_not_suspected(tmp_
     files["src/modeling/__init__.py"] = "from .norm import Norm\n"  # the package passes it on
     others = {path: text for path, text in HANDED_IN.items() if path != NORM}
     submission = from_folder(tmp_path, {**others, **files})
-    assert submission.concerns == ()
+    assert submission.concerns == {}
     assert submission.notices == (f"{NORM} is missing.",)
 
 
@@ -173,7 +172,7 @@ def test_a_file_beside_which_there_is_as_good_or_better_is_never_taken_in_silenc
     submission = from_folder(tmp_path, {**others, **files})
     assert submission.files.get(NORM) != HANDED_IN[NORM]
     (concern,) = submission.concerns
-    assert concern.text.startswith((f"{NORM} is ", f"{NORM} exists twice, ", f"{NORM} does not define Norm."))
+    assert concern.startswith((f"{NORM} is ", f"{NORM} exists twice, ", f"{NORM} does not define Norm."))
 
 
 @pytest.mark.parametrize(
@@ -183,23 +182,23 @@ def test_a_file_beside_which_there_is_as_good_or_better_is_never_taken_in_silenc
 def test_an_older_version_where_nobody_would_look_is_no_doubt(older: Tree, tmp_path: Path) -> None:
     submission = from_folder(tmp_path, {**HANDED_IN, **older})
     assert dict(submission.files) == HANDED_IN
-    assert submission.concerns == ()
+    assert submission.concerns == {}
 
 
 def test_an_import_by_a_bare_name_is_named(tmp_path: Path) -> None:
     files = {**HANDED_IN, NORM: f"import sys\nsys.path.append('..')\nfrom functional import apply\n{HANDED_IN[NORM]}"}
     submission = from_folder(tmp_path, files)
     (concern,) = submission.concerns
-    assert concern.code == "own_import"
-    assert concern.text.startswith("src/modeling/norm.py:3 imports functional by its bare name")
-    assert concern.text.endswith("as in: from ..functional import …")
+    assert submission.concerns[concern] == "own_import"
+    assert concern.startswith("src/modeling/norm.py:3 imports functional by its bare name")
+    assert concern.endswith("as in: from ..functional import …")
 
 
 def test_an_import_that_has_a_second_choice_is_none(tmp_path: Path) -> None:
     text = "try:\n    from ..functional import apply\nexcept ImportError:\n    from functional import apply\n"
     text += HANDED_IN[NORM]
     submission = from_folder(tmp_path, {**HANDED_IN, "src/modeling/norm.py": text})
-    assert submission.concerns == ()
+    assert submission.concerns == {}
 
 
 # ── Ids ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -325,11 +324,9 @@ def test_submissions_of_one_name_are_told_apart(tmp_path: Path) -> None:
         ("ada@uni.edu", "ada@uni.edu"),
         ("..--..", "submission"),
         (";", "submission"),
-        ("ada.part", "ada_part_"),
-        ("canvas-feedback.zip.zip", "canvas-feedback_zip_"),
         ("x" * 150, "x" * 91 + "-a09244d5"),
     ],
-    ids=["umlauts", "chinese", "shell", "address", "dots", "nothing_left", "unfinished", "our_zip", "long"],
+    ids=["umlauts", "chinese", "shell", "address", "dots", "nothing_left", "long"],
 )
 def test_an_id_holds_nothing_that_a_file_system_or_a_terminal_stumbles_over(
     tmp_path: Path, name: str, identifier: str

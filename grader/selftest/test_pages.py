@@ -170,12 +170,10 @@ def test_practice_lateness_and_notices_are_told(rubric: Rubric) -> None:
         "src/swiglu.py is missing.",
     ):
         assert part in text
+    flagged = graded("ada", origin=Origin(source="canvas", late=True))  # without a time
+    assert "Submitted : late" in parse(PlainPages(rubric, "en").student(flagged)).text
     capped = rubric.model_copy(update={"policy": Policy(bonus_cap=10)})
     assert "110 points: at most 10 bonus points count." in parse(PlainPages(capped, "en").student(graded("ada"))).text
-
-
-def test_a_late_flag_without_a_time_is_told(make: Make) -> None:
-    assert "Submitted : late" in parse(make(graded("ada", origin=Origin(source="canvas", late=True)))).text
 
 
 def test_hostile_text_stays_text(rubric: Rubric) -> None:

@@ -21,6 +21,7 @@ from grader.core import assignment as parts
 from grader.core import settings as module
 from grader.core.cli import grade
 from grader.core.intake.submission import Submission
+from grader.core.messages import as_data
 from grader.core.results import database
 from grader.core.results.database import LEDGER, opened
 from grader.core.results.ledger import Ledger
@@ -48,7 +49,8 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         for submission in submissions:
             graded.append(submission.id)
             made = unreadable(submission.id, submission.reason) if submission.reason else reports.report(submission.id)
-            info = {"sha256": submission.sha256, "notices": list(submission.notices)}
+            notices, parts = list(map(str, submission.notices)), list(map(as_data, submission.notices))
+            info = {"sha256": submission.sha256, "notices": notices, "notice_parts": parts}
             yield made.model_copy(update={"submission": made.submission.model_copy(update=info)})
 
     monkeypatch.setattr(grade, "grade_all", grade_all)

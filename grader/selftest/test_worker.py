@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 import textwrap
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
 from typing import Any
 
 import pytest
@@ -27,6 +27,7 @@ QUICK = Limits(request_s=1.5, retry_s=1, submission_s=20)
 ONES = torch.ones(1, 2, 1, 4)
 
 Meet = Callable[..., Student]
+Running = Callable[[str, str], Operations]
 
 
 @pytest.fixture
@@ -39,6 +40,20 @@ def meet(zygote: Zygote) -> Meet:
         return Student({"src/work.py": text}, zygote.start, WORK, limits)
 
     return student
+
+
+@pytest.fixture
+def running() -> Iterator[Running]:
+    """``running(text, name)``: what a worker does with a file of that text, from which that name has been loaded."""
+    with ExitStack() as in_the_end:
+
+        def loaded(text: str, name: str) -> Operations:
+            operations = Operations({"src/functional.py": textwrap.dedent(text)})
+            in_the_end.callback(operations.forget)
+            operations.do("load", {"module": "src.functional", "name": name})
+            return operations
+
+        yield loaded
 
 
 def outcome_of(student: Student) -> tuple[Outcome, str]:
@@ -257,10 +272,10 @@ def test_what_ordinary_code_leaves_behind_changes_nothing_later(zygote: Zygote, 
     assert first == second
 
 
-def test_each_case_begins_with_the_same_random_numbers_and_goes_on_with_others() -> None:
+def test_each_case_begins_with_the_same_random_numbers_and_goes_on_with_others(running: Running) -> None:
     text = "import torch\n\nclass Drawn(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
     text += "        self.register_buffer('drawn', torch.rand(3))\n"
-    operations = Operations({"src/drawn.py": text})
+    operations = running(text, "Drawn")
 
     def drawn(number: int) -> list[float]:
         made = ("construct", {"number": number, "name": "Drawn", "arguments": {}})
@@ -268,57 +283,39 @@ def test_each_case_begins_with_the_same_random_numbers_and_goes_on_with_others()
         numbers: list[float] = buffer["value"].tolist()
         return numbers
 
-    try:
-        operations.perform([("load", {"module": "src.drawn", "name": "Drawn"})])
-        cases = [[drawn(number) for number in range(objects)] for objects in (1, 2, 1)]
-    finally:
-        operations.forget()
+    cases = [[drawn(number) for number in range(objects)] for objects in (1, 2, 1)]
     assert cases[0] == cases[1][:1] == cases[2] != cases[1][1:]
 
 
-def test_a_call_again_gets_the_tensor_of_the_call_before_with_new_numbers_if_it_is_like_the_new_one() -> None:
-    text = "seen = []\n\ndef call(x):\n    seen.append(x)\n    return x is seen[0]\n"
-    operations = Operations({"src/functional.py": text})
+def test_a_call_again_gets_the_tensor_of_the_call_before_with_new_numbers_if_it_is_like_the_new_one(
+    running: Running,
+) -> None:
+    operations = running("seen = []\n\ndef call(x):\n    seen.append(x)\n    return x is seen[0]\n", "call")
     ones, zeros = torch.ones(2), torch.zeros(2)
     calls = ((ones, True), (zeros, True), (zeros, False), (zeros.int(), True))
-    try:
-        operations.do("load", {"module": "src.functional", "name": "call"})
-        same = [operations.do("call", {"target": "call", "arguments": [x], "again": again}) for x, again in calls]
-    finally:
-        operations.forget()
+    same = [operations.do("call", {"target": "call", "arguments": [x], "again": again}) for x, again in calls]
     assert same == [True, True, False, False]
     assert torch.equal(ones, zeros)
 
 
 @pytest.mark.parametrize("recording", [True, False])
-def test_arguments_are_observed_with_gradients_or_without(recording: bool) -> None:
-    text = "import torch\n\ndef call(x):\n    return x.add_(1 + torch.is_grad_enabled())\n"
-    operations = Operations({"src/functional.py": text})
-    try:
-        operations.do("load", {"module": "src.functional", "name": "call"})
-        given = {"target": "call", "arguments": [torch.zeros(2)], "recording": recording}
-        after = operations.do("observe", given)["arguments_after"]
-    finally:
-        operations.forget()
+def test_arguments_are_observed_with_gradients_or_without(running: Running, recording: bool) -> None:
+    operations = running("import torch\n\ndef call(x):\n    return x.add_(1 + torch.is_grad_enabled())\n", "call")
+    given = {"target": "call", "arguments": [torch.zeros(2)], "recording": recording}
+    after = operations.do("observe", given)["arguments_after"]
     assert after[0].tolist() == [1 + recording] * 2
 
 
-def test_a_call_may_come_between_a_call_and_its_way_back() -> None:
-    text = "seen = []\n\ndef call(x):\n    seen.append(x)\n    return len(seen) * x\n"
-    operations = Operations({"src/functional.py": text})
-    two = torch.ones(2)
-    try:
-        operations.do("load", {"module": "src.functional", "name": "call"})
-        given = {"target": "call", "arguments": [two], "upstream": torch.ones(2), "between": [torch.zeros(3)]}
-        gradients = operations.do("backward", given)["argument_gradients"]
-        third = operations.do("call", {"target": "call", "arguments": [torch.ones(2)]})
-    finally:
-        operations.forget()
+def test_a_call_may_come_between_a_call_and_its_way_back(running: Running) -> None:
+    operations = running("seen = []\n\ndef call(x):\n    seen.append(x)\n    return len(seen) * x\n", "call")
+    given = {"target": "call", "arguments": [torch.ones(2)], "upstream": torch.ones(2), "between": [torch.zeros(3)]}
+    gradients = operations.do("backward", given)["argument_gradients"]
+    third = operations.do("call", {"target": "call", "arguments": [torch.ones(2)]})
     assert gradients[0].tolist() == [1, 1]
     assert third.tolist() == [3, 3]
 
 
-def test_gradients_of_a_parameter_that_modules_share_do_not_add_up() -> None:
+def test_gradients_of_a_parameter_that_modules_share_do_not_add_up(running: Running) -> None:
     text = """
         import torch
 
@@ -332,35 +329,26 @@ def test_gradients_of_a_parameter_that_modules_share_do_not_add_up() -> None:
             def forward(self, x):
                 return x * self.one
     """
-    operations = Operations({"src/functional.py": textwrap.dedent(text)})
+    operations = running(text, "Scale")
     given = {"arguments": [torch.ones(2)], "upstream": torch.ones(2)}
-    try:
-        operations.do("load", {"module": "src.functional", "name": "Scale"})
-        for target in range(2):
-            operations.do("construct", {"number": target, "name": "Scale", "arguments": {}})
-            gradients = operations.do("backward", {"target": target, **given})["parameter_gradients"]
-            assert gradients[0].tolist() == [1, 1]
-    finally:
-        operations.forget()
+    for target in range(2):
+        operations.do("construct", {"number": target, "name": "Scale", "arguments": {}})
+        gradients = operations.do("backward", {"target": target, **given})["parameter_gradients"]
+        assert gradients[0].tolist() == [1, 1]
 
 
-def test_gradients_of_a_frozen_module_are_those_of_its_arguments() -> None:
-    text = "import torch\n\nclass Scale(torch.nn.Linear):\n    pass\n"
-    operations = Operations({"src/functional.py": text})
+def test_gradients_of_a_frozen_module_are_those_of_its_arguments(running: Running) -> None:
+    operations = running("import torch\n\nclass Scale(torch.nn.Linear):\n    pass\n", "Scale")
     given = {"target": 0, "arguments": [torch.ones(1, 2)], "upstream": torch.ones(1, 2)}
-    try:
-        operations.do("load", {"module": "src.functional", "name": "Scale"})
-        operations.do("construct", {"number": 0, "name": "Scale", "arguments": {"in_features": 2, "out_features": 2}})
-        frozen = operations.do("backward", {**given, "frozen": True})
-        trained = operations.do("backward", given)
-    finally:
-        operations.forget()
+    operations.do("construct", {"number": 0, "name": "Scale", "arguments": {"in_features": 2, "out_features": 2}})
+    frozen = operations.do("backward", {**given, "frozen": True})
+    trained = operations.do("backward", given)
     assert torch.equal(frozen["argument_gradients"][0], trained["argument_gradients"][0])
     assert frozen["parameter_gradients"] == [None, None]
     assert None not in trained["parameter_gradients"]
 
 
-def test_a_backward_that_changes_the_gradient_it_is_given_is_told() -> None:
+def test_a_backward_that_changes_the_gradient_it_is_given_is_told(running: Running) -> None:
     text = """
         import torch
 
@@ -376,24 +364,16 @@ def test_a_backward_that_changes_the_gradient_it_is_given_is_told() -> None:
         def call(x):
             return Double.apply(x)
     """
-    operations = Operations({"src/functional.py": textwrap.dedent(text)})
     backward = ("backward", {"target": "call", "arguments": [torch.ones(2)], "upstream": torch.ones(2)})
-    try:
-        reply = operations.perform([("load", {"module": "src.functional", "name": "call"}), backward])
-        assert "backward changes the gradient" in str(reply["error"]["told"])
-    finally:
-        operations.forget()
+    reply = running(text, "call").perform([backward])
+    assert "backward changes the gradient" in str(reply["error"]["told"])
 
 
 @pytest.mark.parametrize(("body", "is_kept"), [("return x + 1", True), ("return kept.copy_(x)", False)])
-def test_an_output_that_a_later_call_writes_into_is_no_answer(body: str, is_kept: bool) -> None:
-    operations = Operations({"src/functional.py": f"import torch\nkept = torch.zeros(2)\ndef call(x):\n    {body}\n"})
-    observed = ("observe", {"target": "call", "arguments": [TWO], "then": [2 * TWO]})
-    try:
-        reply = operations.perform([("load", {"module": "src.functional", "name": "call"}), observed])
-        assert ("later call changes the output" not in str(reply)) == ("value" in reply) == is_kept
-    finally:
-        operations.forget()
+def test_an_output_that_a_later_call_writes_into_is_no_answer(running: Running, body: str, is_kept: bool) -> None:
+    operations = running(f"import torch\nkept = torch.zeros(2)\ndef call(x):\n    {body}\n", "call")
+    reply = operations.perform([("observe", {"target": "call", "arguments": [TWO], "then": [2 * TWO]})])
+    assert ("later call changes the output" not in str(reply)) == ("value" in reply) == is_kept
 
 
 @pytest.mark.process

@@ -21,6 +21,7 @@ from grader.core.sandbox.launch import Zygote
 from grader.core.sandbox.limits import LAYERS, Level, Limits
 from grader.core.sandbox.protocol import GO_ON, pack
 from grader.lab.processes import descendants
+from grader.selftest.borrowed import ADDRESS
 
 from .faulty import survivors
 
@@ -98,11 +99,12 @@ def test_a_judge_that_dies_while_its_fork_server_starts_leaves_nothing() -> None
 
 
 @pytest.fixture
-def ahead(own_fork_servers: None, monkeypatch: pytest.MonkeyPatch) -> subprocess.Popen[bytes]:
-    """A fork server that was started for the next process that is forked from this one."""
-    del own_fork_servers
+def ahead(monkeypatch: pytest.MonkeyPatch) -> subprocess.Popen[bytes]:
+    """A fork server that was started for the next process that is forked from this one; later ones are lent."""
     monkeypatch.setattr(starting, "GPU_SIGNS", ())
-    starting.start_ahead()
+    with monkeypatch.context() as patch:
+        patch.delenv(ADDRESS, raising=False)
+        starting.start_ahead()
     return starting._AHEAD[0].process
 
 

@@ -275,7 +275,8 @@ class Ropes:
         try:
             check_errors(errors, SAME_LIMIT, what, actual, expected, self._scale)
         except WrongAnswer as fault:
-            raise fault.with_more(self.told_ratio(actual), partial(_told_end, actual)) from None
+            told = partial(self.told_ratio, actual)  # in words only if it counts, unless new modules have to be asked
+            raise fault.with_more(told() if self.asking.own else told, partial(_told_end, actual)) from None
 
     def ratios_of(self, turned: Tensor) -> list[float]:
         """The ratios whose new modules turn alike: one, where ratios show in the tables. A fraction is that of s."""

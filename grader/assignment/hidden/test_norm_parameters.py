@@ -16,6 +16,7 @@ from grader.assignment.hidden.checks import (
     AFTER,
     FIRST_TOO,
     IN_EVALUATION,
+    OF_INPUT,
     RESET,
     check_beside,
     check_defaults,
@@ -94,7 +95,6 @@ from grader.testing import (
 BAD_SIZES = pytest.mark.parametrize(
     ("hidden", "group_size"), [(26, 4), (100, 7), (8, 16)], ids=["26_by_4", "100_by_7", "8_by_16"]
 )
-OF_INPUT = "{dtype} gradient of the input, {sizes}"
 OF_GAMMA = "{dtype} gradient of gamma, {sizes}"
 FROZEN = say("\nGamma is frozen here, by gamma.requires_grad_(False); where it is not, this passes.")
 ROUGH = 2.0**-4  # of a gradient's size: the error of 16-bit arithmetic, which norm_float32_inside charges for
@@ -253,7 +253,7 @@ def check_gradients(student: Student, reading: Normalising, seed: int, row: Aske
     law, by_contract = partial(reading.law or CONTRACT, eps=row.eps), reading is BY_CONTRACT
     x, upstream, gamma = row.tensors(seed)
     zeros = row.zeros(x) & by_contract
-    x = x.masked_fill(zeros, 0)
+    x = row.input(x.masked_fill(zeros, 0))  # which is contiguous in memory, whatever x is
     unit = coarser(x.dtype, gamma.dtype)
     rough = not by_contract or unit is not torch.float32
 

@@ -201,16 +201,16 @@ def check_grown(
             raise fault.with_more(*told_rounding(ropes, module, angles, dtype)) from None
 
 
-@pytest.mark.rubric("rope_base")
-@contract_first(*KEPT)
-@pytest.mark.parametrize("argument", ["base", "ratio", "dynamic"])
-def test_arguments_have_the_defaults_of_the_stub(ropes: Ropes, argument: str) -> None:
-    """A module without the argument must do the same as one with it; whether that is right, other cases judge."""
+def check_default(ropes: Ropes, *arguments: str) -> None:
+    """Require a module without the arguments to do the same as one with them; other cases judge whether that is right.
+
+    Only what a call leaves behind that grows shows whether a module is dynamic.
+    """
     options = {"base": BASE, "ratio": 1, "dynamic": False, "device": ropes.device}
     shown = []
-    for arguments in (options, {key: known for key, known in options.items() if key != argument}):
-        module = ropes.made(dim=DIM, max_seq_len=MS, **arguments)
-        if argument == "dynamic":
+    for given in (options, {key: known for key, known in options.items() if key not in arguments}):
+        module = ropes.made(dim=DIM, max_seq_len=MS, **given)
+        if "dynamic" in arguments:
             try:
                 with growing(ropes.student, dynamic=False):
                     ropes.turn(module, MIDDLE)
@@ -220,26 +220,46 @@ def test_arguments_have_the_defaults_of_the_stub(ropes: Ropes, argument: str) ->
                 ropes.excuse(fault, GROWTH)
                 return
         shown.append(ropes.turn(module, SHORT))
-    by_default, as_stated = shown[1], shown[0]
+    as_stated, by_default = shown
     same = torch.equal(by_default, as_stated)
     if not same and ropes.same(by_default, as_stated):  # to the last bit only if two equal modules give the same bits
         again = ropes.made(dim=DIM, max_seq_len=MS, **options)
         same = not torch.equal(ropes.turn(again, SHORT), as_stated)
-    require(same, say(OTHER_DEFAULT, argument=argument))
+    require(same, say(OTHER_DEFAULT, argument=", ".join(arguments)))
     require(not ropes.same(as_stated[:1], as_stated[1:2]), ALIKE)
+
+
+@pytest.mark.rubric("rope_base")
+@contract_first(*KEPT)
+def test_arguments_have_the_defaults_of_the_stub(ropes: Ropes) -> None:
+    """All at once by the contract; where that shows a difference, one by one."""
+    arguments = ("base", "ratio", "dynamic")
+    if ropes.is_by_contract:
+        check_default(ropes, *arguments)
+        return
+    for argument in arguments:
+        check_default(ropes, argument)
 
 
 @pytest.mark.rubric("rope_boundary")
 @contract_first(*TURNED)
 @pytest.mark.parametrize(
-    ("ratio", "dynamic"),
-    [(1, False), (2, False), (5, False), (1, True), (3, True)],
+    ("ratio", "dynamic", "lengths"),
+    [
+        (1, False, (1, MS)),
+        (2, False, (MS, 2 * MS - 1, 2 * MS)),
+        (5, False, (2 * MS, 5 * MS - 1, 5 * MS)),
+        (1, True, (MS - 1, MS)),
+        (3, True, (MS, 2 * MS, 3 * MS - 1, 3 * MS)),
+    ],
     ids=["1-static", "2-static", "5-static", "1-dynamic", "3-dynamic"],
 )
-def test_the_cached_tables_serve_up_to_es_positions(ropes: Ropes, ratio: int, dynamic: bool) -> None:
+def test_the_cached_tables_serve_up_to_es_positions(
+    ropes: Ropes, ratio: int, dynamic: bool, lengths: tuple[int, ...]
+) -> None:
     wanted = ropes.of_ratio(ratio, ratio * MS)
     require(not ropes.same(wanted[:1], wanted[1:2]), ALIKE)
-    for length in sorted({1 if ratio == 1 else MS, MS, min(ratio, 2) * MS, ratio * MS - 1, ratio * MS}):
+    for length in lengths:
         turned = ropes.turn(ropes.new(ratio, dynamic=dynamic), length)
         require_rows(turned, length, ratio)
         ropes.check(turned, wanted, told(length, ratio, dynamic=dynamic))
@@ -327,9 +347,9 @@ def check_room(module: StudentModule, positions: int) -> list[Tensor]:
 
 @pytest.mark.rubric("rope_buffers")
 @contract_first(*TURNED)
-@pytest.mark.parametrize("ratio", [1, 3])
-def test_tables_are_non_persistent_buffers(ropes: Ropes, ratio: int) -> None:
-    module = ropes.new(ratio)
+def test_tables_are_non_persistent_buffers(ropes: Ropes) -> None:
+    """Of a new module; other cases ask for those of ratio 1 after a call that grows."""
+    module = ropes.new(3)
     require(not module.parameters(), say("a parameter is registered; this module has none"))
     check_on(check_registration(module, MS), ropes.device, say("a buffer"))
 

@@ -76,6 +76,7 @@ def honest(guarded: Judge) -> Report:
     return guarded.grade(submission(ASSIGNMENT.solution()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attack", [attack for attack in ATTACKS if LONG or attack.name in ONE_OF_EACH_KIND], ids=name)
 def test_an_attack_gains_nothing(attack: Attack, guarded: Judge, tmp_path: Path) -> None:
     if not covers(guarded.isolation, attack):
@@ -83,11 +84,13 @@ def test_an_attack_gains_nothing(attack: Attack, guarded: Judge, tmp_path: Path)
     assert list(problems(ASSIGNMENT, attack, guarded, tmp_path)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attack", [attack for attack in ATTACKS if not attack.needs][:: 1 if LONG else 96], ids=name)
 def test_a_process_of_its_own_is_enough_for_most(attack: Attack, bare: Judge, tmp_path: Path) -> None:
     assert list(problems(ASSIGNMENT, attack, bare, tmp_path)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attack", some(ON_DEVICES, 3), ids=name)
 def test_a_broken_device_costs_what_is_asked_there(on_two_devices: Judge, attack: Attack, tmp_path: Path) -> None:
     assert on_two_devices.environment.devices != ["cpu"]

@@ -62,7 +62,7 @@ def test_a_wrong_variant_gets_its_own_hint_and_no_other(variant: Variant) -> Non
 def test_a_misconception_is_not_named_where_a_failing_case_contradicts_it() -> None:
     persistent = next(variant for variant in WRONG if variant.hint == "rope_persistent_tables")
     student = student_of(persistent.files)
-    listed_case = {"tables_are_non_persistent_buffers-cpu-1": say("state_dict() lists {names}", names="cos, sin")}
+    listed_case = {"tables_are_non_persistent_buffers-cpu": say("state_dict() lists {names}", names="cos, sin")}
     assert diagnose(student, "rope_buffers", listed_case) == "rope_persistent_tables"
     assert diagnose(student, "rope_buffers", {"the_input_stays_as_it_was-cpu-float32": quoted("")}) is None
 

@@ -16,6 +16,8 @@ from grader.assignment.hidden import shards
 from grader.assignment.hidden.checks import in_turns, plain
 from grader.assignment.hidden.norm_gradients import ASKED, MORE, SEVERAL
 from grader.assignment.hidden.norm_inputs import NEAR_THE_ROOT, ROOTS
+from grader.assignment.hidden.rotations import ASKED as TURNED
+from grader.assignment.hidden.rotations import OF_MODULE
 from grader.assignment.hidden.shards import OWNED, PURITY, SUMS, ZEROS, Call
 from grader.assignment.hidden.vocab_calls import LOOKUPS, MANY, SENT
 
@@ -115,6 +117,20 @@ def test_in_the_gradients_of_the_norm_all_conditions_meet() -> None:
     cases = [row._asdict() | ({"shape": SEVERAL} if row.shape == MORE else {}) for row in ASKED]
     assert apart(cases) == set()
     assert (("dtype", str(torch.float32)), ("gamma_dtype", str(torch.float32))) in apart(cases[2:])
+
+
+def test_in_rotations_all_conditions_meet() -> None:
+    assert apart(row._asdict() | {"dim": row.dim == 2, "size": row.size == 1} for row in TURNED) == set()
+
+
+def test_in_gradients_through_a_module_all_conditions_meet() -> None:
+    wide = [
+        {axis: value is torch.float32 for axis, value in row._asdict().items() if "dtype" in axis} for row in OF_MODULE
+    ]
+    kinds = [{"length": row.grows, "ratio": row.ratio == 1} for row in OF_MODULE]
+    assert (
+        apart(row._asdict() | of_row | kind for row, of_row, kind in zip(OF_MODULE, wide, kinds, strict=True)) == set()
+    )
 
 
 def test_each_kind_of_eps_meets_each_kind_of_group() -> None:

@@ -234,7 +234,7 @@ def test_every_honest_package_has_full_marks_or_is_named(tmp_path: Path, grader:
     scores: dict[str, float] = {}
     ends: Counter[str] = Counter()
     for seed, submission in sorted(found.items()):
-        said = (submission.reason or "", *submission.notices, *(concern.text for concern in submission.concerns))
+        said = (submission.reason or "", *submission.notices)
         assert all(text.isprintable() for text in said)
         if submission.reason is not None:
             ends["unreadable"] += 1
@@ -244,6 +244,6 @@ def test_every_honest_package_has_full_marks_or_is_named(tmp_path: Path, grader:
             scores[submission.sha256] = (report.score or 0) + (report.bonus or 0)
         full = scores[submission.sha256] == ASSIGNMENT.rubric.max_score + ASSIGNMENT.rubric.max_bonus
         assert full or submission.concerns, (seed, sorted(package(seed))[:20], submission.notices)
-        ends["full" if full else submission.concerns[0].code] += 1
+        ends["full" if full else next(iter(submission.concerns.values()))] += 1
     print(f"{PACKAGES} packages, {len(scores)} texts judged: {dict(ends)}")
     assert ends["full"] > PACKAGES / 2

@@ -20,6 +20,7 @@ from grader.core.export.rows import Export, Format, Request, blanks, grouped, re
 from grader.core.export.table import plain
 from grader.core.extras import extra
 from grader.core.grades.graded import GradedClass
+from grader.core.intake.discover import PLATFORMS
 from grader.core.results.database import opened
 from grader.core.results.files import write_text
 from grader.core.results.report import Report, Summary, SummaryLine
@@ -42,8 +43,8 @@ from .terminal import (
 PLAIN = "csv"  # the format that takes every grade, for grades that go into no file of a platform
 FORMATS: dict[str, Format] = {
     name: made
-    for known in map(extra, ("canvas", "moodle", "gradescope", "formats"))
-    for name, made in (known.FORMATS if known else {}).items()
+    for known in map(extra, (*reversed(PLATFORMS), "formats"))
+    for name, made in getattr(known, "FORMATS", {}).items()
 }
 FORMATS |= {PLAIN: Format(plain)}
 

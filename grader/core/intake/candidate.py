@@ -30,11 +30,12 @@ from .submission import (
     Submission,
     Taken,
     Unreadable,
+    concern_of,
     open_regular,
 )
 
 MAX_ID_BYTES = 100  # in UTF-8; names of files made from an id are longer, and a file system allows 255
-MAX_MESSAGE = 2000  # characters of a reason, a notice or a concern
+MAX_MESSAGE = 2000  # characters of a reason or a notice
 MARK = 8  # hexadecimal digits that stand for the cut part of a long name
 # No id is such a name: what commands write beside the folders of submissions, and their unfinished files (a name with a
 # dot at its start is no id either); `submissions`, where earlier versions unpacked hand-ins; what Windows reserves.
@@ -119,14 +120,13 @@ def _printable(submission: Submission) -> Submission:
         submission,
         reason=submission.reason and _cleaned(submission.reason),
         notices=tuple(map(_cleaned, submission.notices)),
-        concerns=tuple(replace(concern, text=_cleaned(concern.text)) for concern in submission.concerns),
     )
 
 
 def _cleaned(message: Message) -> Message:
     """The message with only printable characters; one that is too long is cut, and loses its parts."""
     if len(message) > MAX_MESSAGE:
-        return quoted(clean(message, MAX_MESSAGE))
+        return quoted(clean(message, MAX_MESSAGE)).filled(concern=concern_of(message))
     return from_data(as_data(message), lambda text: clean(text, MAX_MESSAGE))
 
 

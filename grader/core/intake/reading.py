@@ -33,7 +33,6 @@ from .submission import (
     MAX_FILES,
     MAX_SOURCE_BYTES,
     SRC_ONLY,
-    Concern,
     Expected,
     Files,
     Read,
@@ -76,21 +75,18 @@ def submission_in(identifier: str, files: Files, expected: Expected, taken: Take
     wanted |= {path: why for path in expected if path in kept and (why := lacking(kept[path], expected[path]))}
     offered = [*_renamed(search.loose, search.used, wanted, expected)]
     rest = {path: why.filled(path=path) for path, why in wanted.items() if path not in places_in(offered)}
-    odd = [Concern("renamed", sentence(why)) for path, why in rest.items() if wanted[path] not in (MISSING, STUB)]
+    odd = [sentence(why).filled(concern="renamed") for path, why in rest.items() if wanted[path] not in (MISSING, STUB)]
     concerns = [*search.concerns, *offered, *odd]
-    notices = [*search.notices, *(concern.text for concern in concerns)]
+    notices = [*search.notices, *concerns]
     if not kept or (expected and len(missing) == len(expected)):
         nothing = say(NONE_OF, names=", ".join(expected) or say("the files of src/"))
         first, *more = notices or filter(None, (nothing, named(search.loose)))
-        return Submission(identifier, notices=tuple(notices), reason=first.then(*more), concerns=tuple(concerns))
+        return Submission(identifier, notices=tuple(notices), reason=first.then(*more))
     if absent := [say("{path} is missing.", path=path) for path in rest if wanted[path] == MISSING]:
         others = {name: read for name, read in search.loose.items() if not name.endswith((".txt", ".html", ".png"))}
         if instead := named(others):  # without what many hand in beside their work
-            concerns.append(Concern("left_out", instead))
-            absent.append(instead)
-    imports = [*_own_imports(kept)]
-    notices += [*absent, *(concern.text for concern in imports)]
-    return Submission(identifier, kept, tuple(notices), concerns=(*concerns, *imports))
+            absent.append(instead.filled(concern="left_out"))
+    return Submission(identifier, kept, (*notices, *absent, *_own_imports(kept)))
 
 
 def unread(error: Exception) -> Message:
@@ -109,7 +105,7 @@ def sentence(message: Message) -> Message:
 
 def _renamed(
     files: Files, used: Collection[str], wanted: Mapping[str, Message], expected: Expected
-) -> Iterator[Concern]:
+) -> Iterator[Message]:
     """A concern for each file that may be a wanted one under another name; such a file is never used.
 
     Args:
@@ -138,10 +134,10 @@ def _renamed(
                     called=repr(name),
                     names=", ".join(known),
                 )
-                yield Concern("renamed", problem.filled(path=path).then(offer, say("If so, rename it.")))
+                yield problem.filled(path=path).then(offer, say("If so, rename it.")).filled(concern="renamed")
 
 
-def _own_imports(files: Mapping[str, str]) -> Iterator[Concern]:
+def _own_imports(files: Mapping[str, str]) -> Iterator[Message]:
     modules = modules_of(files)
     for path, text in files.items():
         for problem in own_imports(text, modules):
@@ -154,7 +150,7 @@ def _own_imports(files: Mapping[str, str]) -> Iterator[Concern]:
             )
             relative = relative_name(name, path, files)
             remedy = say("Import it relatively, as in: from {name} import …", name=relative)
-            yield Concern("own_import", bare.then(remedy))
+            yield bare.then(remedy).filled(concern="own_import")
 
 
 class _Search:
@@ -174,7 +170,7 @@ class _Search:
         self.loose: dict[str, Read] = {}
         self.files: dict[str, str] = {}
         self.notices: list[Message] = []
-        self.concerns: list[Concern] = []
+        self.concerns: list[Message] = []
         self.used: set[str] = set()
         self.in_doubt: set[str] = set()
         self._sources: dict[str, str] = {}  # the name of the file that was taken for each path
@@ -274,7 +270,8 @@ class _Search:
                     return
 
     def _doubt(self, path: str, one: str, other: str) -> None:
-        self.concerns.append(Concern("doubtful", TWICE.filled(path=path, one=one, other=other).then(LEFT_OUT)))
+        twice = TWICE.filled(path=path, one=one, other=other).then(LEFT_OUT)
+        self.concerns.append(twice.filled(concern="doubtful"))
         self.in_doubt.add(path)
 
     def _is_written(self, path: str) -> bool:

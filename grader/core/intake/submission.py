@@ -53,27 +53,19 @@ class Unreadable(Exception):
         return named if named != self.message else say("{path}: {problem}", path=name, problem=named)
 
 
-@dataclass(frozen=True)
-class Concern:
-    """Something about the files that a person should look at.
-
-    Attributes:
-        code: ``left_out``, ``doubtful``, ``renamed`` or ``own_import``.
-        text: A sentence for a person.
-    """
-
-    code: str
-    text: Message
-
-
-def left_out(name: str, problem: Unreadable) -> Concern:
+def left_out(name: str, problem: Unreadable) -> Message:
     """The concern about a file or an archive that cannot be read."""
-    return Concern("left_out", problem.of(name).then(LEFT_OUT))
+    return problem.of(name).then(LEFT_OUT).filled(concern="left_out")
 
 
-def places_in(concerns: Iterable[Concern]) -> set[Field]:
+def concern_of(notice: Message) -> str:
+    """The code of the reason for which a person should look at the files; empty if the notice is no concern."""
+    return str(notice.parts[0].fields.get("concern", ""))
+
+
+def places_in(concerns: Iterable[Message]) -> set[Field]:
     """The paths that concerns are about."""
-    return {part.fields["path"] for one in concerns for part in one.text.all_parts() if "path" in part.fields}
+    return {part.fields["path"] for one in concerns for part in one.all_parts() if "path" in part.fields}
 
 
 @dataclass(frozen=True)
@@ -83,16 +75,20 @@ class Submission:
     Attributes:
         id: Names the student in reports and in the output folder.
         files: Source text by path below the submission's root; Python files under ``src/`` only.
-        notices: Remarks on files that were moved, skipped or refused.
+        notices: Remarks on files that were moved, skipped or refused. One that a person should look at is a concern:
+            its field ``concern`` is the code of the reason for manual review, such as ``left_out``.
         reason: Why there is nothing to grade; None if there is.
-        concerns: What a person should look at; their texts are among the notices, too.
     """
 
     id: str
     files: Mapping[str, str] = field(default_factory=dict)
     notices: tuple[Message, ...] = ()
     reason: Message | None = None
-    concerns: tuple[Concern, ...] = ()
+
+    @property
+    def concerns(self) -> dict[Message, str]:
+        """Those notices that are concerns, with their codes."""
+        return {notice: code for notice in self.notices if (code := concern_of(notice))}
 
     @property
     def sha256(self) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from grader.core.sandbox.handle import Operation, WorkerFailed, WorkerLike, is_reply
+from grader.core.sandbox.handle import Operation, WorkerFailed, WorkerLike, as_sent, is_reply
 from grader.core.sandbox.protocol import ProtocolError, pack, unpack
 
 from .cases import identity
@@ -72,7 +72,7 @@ class Noted:
 
     def request(self, operations: Sequence[Operation], timeout_s: float) -> dict[str, Any]:
         """Ask the worker, and note its answer."""
-        asked = pack([list(operations)])
+        asked = as_sent(operations)
         try:
             reply = self._worker.request(operations, timeout_s)
         except WorkerFailed:

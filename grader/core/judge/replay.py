@@ -17,8 +17,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from grader.core.sandbox.handle import Operation, Worker, WorkerFailed
-from grader.core.sandbox.protocol import pack
+from grader.core.sandbox.handle import Operation, Worker, WorkerFailed, as_sent
 
 from .record import OF_THE_MACHINE, Exchange, Recording, Replies, error_kind
 from .student import Student
@@ -83,7 +82,7 @@ class Replayed:
     def request(self, operations: Sequence[Operation], timeout_s: float) -> dict[str, Any]:
         """The reply to the next request; raises ``Unforeseen`` if that is not the recorded one, or met a limit."""
         del timeout_s  # the reply has come already
-        asked = pack([list(operations)])
+        asked = as_sent(operations)
         if any(operation == "load" for operation, _ in operations):
             found = self._loads.get(asked)
         else:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from grader.core.messages import say
 from grader.core.rubric import Rubric
-from grader.core.sandbox.handle import Operation, WorkerFailed, WorkerLike
+from grader.core.sandbox.handle import Operation, Request, WorkerFailed, WorkerLike
 from grader.core.sandbox.limits import Limits
 
 from .devices import with_imports
@@ -330,7 +330,7 @@ class Student:
         limit_s = self.time.limit_s(name, is_import=operations[0][0] == "load")
         worker = self._worker = self._worker or self._around(self._start_worker(self.files))
         try:
-            reply = worker.request(operations, min(limit_s, self.time.left_s(name)))
+            reply = worker.request(Request(operations), min(limit_s, self.time.left_s(name)))
         except WorkerFailed as failure:
             self._worker, self._loaded = None, set()
             if failure.kind == "timed_out":

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from grader.core.intake.origin import absent
-from grader.core.intake.submission import Concern
+from grader.core.intake.submission import concern_of
 from grader.core.messages import Message, MessagePart, as_data, from_data, quoted, say
 from grader.core.rubric import LatePenalty
 
@@ -20,25 +20,26 @@ NO_PENALTY = LatePenalty()
 NO_THREAD = "can't start new thread"  # as Python says it
 
 
-def attention(report: Report, concerns: Sequence[Concern] = (), penalty: LatePenalty = NO_PENALTY) -> list[Attention]:
-    """Every reason for a person to look at a submission, from its report in English and from what intake noticed.
+def attention(report: Report, penalty: LatePenalty = NO_PENALTY) -> list[Attention]:
+    """Every reason for a person to look at a submission, from its report in English.
 
     Where lateness costs nothing, nobody has to find out by how much a submission is late.
     """
     return [
         Attention.model_validate({"id": report.submission.id, "code": code, "text": str(text), "parts": as_data(text)})
-        for code, text in _reasons(report, concerns, penalty)
+        for code, text in _reasons(report, penalty)
     ]
 
 
-def _reasons(report: Report, concerns: Sequence[Concern], penalty: LatePenalty) -> Iterator[tuple[str, Message]]:
+def _reasons(report: Report, penalty: LatePenalty) -> Iterator[tuple[str, Message]]:
     origin = report.submission.origin
     if absent(origin):
         return
     if report.status != "graded":
         yield report.status, _message(report.reason or "", report.reason_parts)
     else:
-        yield from ((concern.code, concern.text) for concern in concerns)
+        notices = map(from_data, filter(None, report.submission.notice_parts))
+        yield from ((code, notice) for notice in notices if (code := concern_of(notice)))
     if penalty != NO_PENALTY and origin and origin.late and not origin.submitted_at and origin.late_s is None:
         yield (
             "late_without_date",

@@ -14,8 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from grader.core.intake.origin import Origin
-from grader.core.intake.submission import Concern, Submission
-from grader.core.messages import as_data, from_data
+from grader.core.intake.submission import Submission
 
 from .database import transaction
 from .files import Stamp, json_text
@@ -61,8 +60,6 @@ class Ledger:
         self, connection: sqlite3.Connection, details: Mapping[str, str], view: Mapping[str, str] | None = None
     ) -> None:
         self._connection = connection
-        if "concerns" not in {name for _, name, *_ in connection.execute("PRAGMA table_info(results)")}:
-            connection.execute("ALTER TABLE results ADD COLUMN concerns TEXT")  # older ledgers of version 1 lack it
         self._view = view or {}
         self._now = {**details, **self._view}
         self._details = json.dumps(self._now, sort_keys=True)
@@ -84,20 +81,6 @@ class Ledger:
         """The submissions of the class so far, and whose they are."""
         found = self._connection.execute("SELECT submission, origin FROM class LEFT JOIN latest USING (submission)")
         return {submission: origin_of(text) for submission, text in found}
-
-    def noticed(self, concerns: Mapping[str, Iterable[Concern]]) -> None:
-        """Keep what intake noticed about submissions, for runs that do not read them again."""
-        with transaction(self._connection):
-            for submission, found in concerns.items():
-                text = json.dumps([(one.code, as_data(one.text)) for one in found], ensure_ascii=False)
-                self._connection.execute(
-                    "UPDATE results SET concerns = ? WHERE current AND submission = ?", (text, submission)
-                )
-
-    def concerns(self) -> dict[str, list[Concern]]:
-        """What :meth:`noticed` kept about the class, by the ids of submissions."""
-        found = self._connection.execute("SELECT submission, concerns FROM latest WHERE concerns IS NOT NULL")
-        return {name: [Concern(code, from_data(text)) for code, text in json.loads(kept)] for name, kept in found}
 
     def reports(self) -> Iterator[Report]:
         """The report of each submission of the class that has a result, in English, by their ids."""

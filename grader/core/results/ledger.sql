@@ -38,8 +38,7 @@ CREATE TABLE results (
   origin TEXT,  -- JSON
   notices TEXT NOT NULL,  -- JSON
   started_at TEXT NOT NULL,
-  duration_s REAL NOT NULL,
-  concerns TEXT  -- JSON: what intake noticed about the files that a person should look at
+  duration_s REAL NOT NULL
 );
 CREATE INDEX results_by_submission ON results (submission, id);
 CREATE UNIQUE INDEX results_current ON results (submission) WHERE current;

@@ -16,7 +16,7 @@ from grader.core.grades.people import Key, key, students
 from grader.core.intake.candidate import Candidate
 from grader.core.intake.origin import Origin, absent
 from grader.core.intake.reading_process import Reader
-from grader.core.intake.submission import Concern, Submission
+from grader.core.intake.submission import Submission
 from grader.core.results.attention import attention
 from grader.core.results.files import Stamp, json_text, stamp, write_json
 from grader.core.results.ledger import Ledger, Recorded
@@ -78,13 +78,12 @@ class Run:
         self.attention: list[Attention] = []
         self.unsettled: Sequence[str] = ()
         self.mistake = ""
-        self._concerns: dict[str, tuple[Concern, ...]] = {}
         self.reasons = ledger.differing(self._origins)
         recorded = ledger.recorded()
         kept = {
             candidate.id: candidate.origin
             for candidate in self.candidates
-            if (known := recorded.get(candidate.id)) and known.is_of(self._read(candidate))
+            if (known := recorded.get(candidate.id)) and known.is_of(reader.read(candidate))
         }
         joining = {name: recorded[name].origin for name in others if name in recorded}
         self.outdated = self.others - len(joining)
@@ -132,12 +131,7 @@ class Run:
 
     def submissions(self) -> Iterator[Submission]:
         """The submissions that are left to grade, each read when its turn comes."""
-        return map(self._read, self.waiting)
-
-    def _read(self, candidate: Candidate) -> Submission:
-        submission = self._reader.read(candidate)
-        self._concerns[candidate.id] = submission.concerns
-        return submission
+        return map(self._reader.read, self.waiting)
 
     def save(self, report: Report) -> Report:
         """Add the origin to a report from a judge, write it, and enter it in the ledger.
@@ -152,15 +146,15 @@ class Run:
         Environment and provenance in the summary are those of the first submission. No summary is written while
         submissions of an earlier run have no result: an export would leave them out.
         """
-        self._ledger.noticed(self._concerns)
-        noticed, entries, reasons = self._ledger.concerns(), [], []
+        entries: list[Entry] = []
+        reasons: list[Attention] = []
         environments: dict[str, Environment] = {}
         reports, rubric = self._ledger.reports(), self._settings.assignment.rubric
         first = next(reports)
         for report in itertools.chain([first], reports):
             name = report.submission.id
             entries.append(entry(report, practice.get(name)))
-            reasons += attention(report, noticed.get(name, ()), rubric.policy.late_penalty)
+            reasons += attention(report, rubric.policy.late_penalty)
             environments.setdefault(report.environment.model_dump_json(), report.environment)
         self.duration_s = round(monotonic() - self._clock, 3)
         self.missing = len(self._ledger.known()) - len(entries)

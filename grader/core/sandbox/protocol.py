@@ -74,28 +74,28 @@ def encode(value: Any, tensors: list[Tensor], depth: int = 0) -> Any:
     """
     if depth > MAX_DEPTH:
         raise ProtocolError(f"a value nested more than {MAX_DEPTH} levels deep")
-    if value is None or value is True or value is False:
-        return value
     kind = type(value)
+    if kind is str:
+        if len(value) > MAX_TEXT:
+            raise ProtocolError(f"a text of {len(value)} characters")
+        return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode("utf-8")
+    if kind is list or kind is tuple:
+        return {kind.__name__: [encode(item, tensors, depth + 1) for item in value]}
+    if kind is dict and not {*map(type, value)} - {str}:
+        return {"dict": [[key, encode(item, tensors, depth + 1)] for key, item in value.items()]}
+    if kind is torch.Tensor or kind is torch.nn.Parameter:
+        tensors.append(_plain(value))
+        return {"tensor": len(tensors) - 1}
+    if value is None or kind is bool:
+        return value
     if kind is int:
         if abs(value) >= 1 << 63:
             raise ProtocolError("an integer of more than 64 bits")
         return value
     if kind is float:
         return value if math.isfinite(value) else {"float": repr(value)}
-    if kind is str:
-        if len(value) > MAX_TEXT:
-            raise ProtocolError(f"a text of {len(value)} characters")
-        return value.encode("utf-8", "backslashreplace").decode("utf-8")
-    if kind is torch.Tensor or kind is torch.nn.Parameter:
-        tensors.append(_plain(value))
-        return {"tensor": len(tensors) - 1}
     if kind is torch.dtype and value in DTYPE_NAMES:
         return {"dtype": DTYPE_NAMES[value]}
-    if kind in (list, tuple):
-        return {kind.__name__: [encode(item, tensors, depth + 1) for item in value]}
-    if kind is dict and not {*map(type, value)} - {str}:
-        return {"dict": [[key, encode(item, tensors, depth + 1)] for key, item in value.items()]}
     raise ProtocolError(f"a value of type {kind.__name__[:80]}")
 
 

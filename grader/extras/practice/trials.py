@@ -51,7 +51,7 @@ Start = Callable[[Mapping[str, str]], WorkerLike]
 def judged(candidate: Candidate, submission: Submission, practice: Practice, start: Start) -> Result:
     """The result of one student, whose file may be missing."""
     text = submission.files.get(handed_in_as(practice))
-    concerns = " ".join(concern.text for concern in submission.concerns)
+    concerns = " ".join(submission.concerns)
     why = submission.reason
     unreadable = str(why) if why and why.fields(NONE_OF) is None else ""
     students = [str(student) for student in candidate.origin.students] if candidate.origin else []

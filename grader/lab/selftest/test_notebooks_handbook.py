@@ -404,20 +404,6 @@ def inside(latex: str) -> str:
         (r"b, -\infty", f"<mi>b</mi><mo>&#x0002C;</mo>{MINUS}<mi>&#x0221E;</mi>"),
         ("h/2", '<mi>h</mi><mo lspace="0" rspace="0">/</mo><mn>2</mn>'),
     ],
-    ids=[
-        *("floor", "blackboard", "upright", "monospace", "bars", "two bars", "function", "spaced", "power", "base"),
-        *(
-            "factor",
-            "minus",
-            "norm",
-            "sign",
-            "sign in brackets",
-            "behind brackets",
-            "behind a bar",
-            "infinite",
-            "slash",
-        ),
-    ],
 )
 def test_a_formula_is_shown_as_latex_would(latex: str, shown: str) -> None:
     assert inside(latex) == shown

@@ -72,28 +72,16 @@ def test_of_several_parts_of_a_line_it_is_clear_which_is_meant(line: str, slip: 
 @pytest.mark.parametrize(
     ("line", "new"),
     [
-        ("y = -x + 1", "y = -x - 1"),
-        ("y = f(-1) * 2", "y = f(-1) / 2"),
-        ("return -n + 1", "return -n - 1"),
-        ("y = x**2 * n", "y = x**2 / n"),
-        ("y = x**-n * n", "y = x**-n / n"),
-        ("y = f(*x, 1)", "y = f(*x, 2)"),
-        ("y //= x * 2", "y //= x / 2"),
-        ("y = 1.0 / x", "y = 1.0 * x"),
-        ("y = 1e-5 + x", "y = 1e-5 - x"),
-        ("y = -mean(x)", "y = -sum(x)"),
-    ],
-    ids=[
-        "a sign of a name",
-        "a sign of a number, and this number",
-        "a sign after a keyword",
-        "a power beside a product",
-        "a sign of an exponent",
-        "a star before arguments",
-        "a quotient that is assigned",
-        "a number with a point",
-        "a number with an exponent",
-        "a name after a sign does count",
+        ("y = -x + 1", "y = -x - 1"),  # a sign of a name
+        ("y = f(-1) * 2", "y = f(-1) / 2"),  # a sign of a number, and this number
+        ("return -n + 1", "return -n - 1"),  # a sign after a keyword
+        ("y = x**2 * n", "y = x**2 / n"),  # a power beside a product
+        ("y = x**-n * n", "y = x**-n / n"),  # a sign of an exponent
+        ("y = f(*x, 1)", "y = f(*x, 2)"),  # a star before arguments
+        ("y //= x * 2", "y //= x / 2"),  # a quotient that is assigned
+        ("y = 1.0 / x", "y = 1.0 * x"),  # a number with a point
+        ("y = 1e-5 + x", "y = 1e-5 - x"),  # a number with an exponent
+        ("y = -mean(x)", "y = -sum(x)"),  # a name after a sign does count
     ],
 )
 def test_what_a_question_says_does_not_count_is_passed_over(line: str, new: str) -> None:
@@ -111,24 +99,14 @@ def test_a_question_says_what_does_not_count(part: str, language: str) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "y = torch.zeros(n)",
-        "y = super().f(n)",
-        "y = torch.Generator(d).manual_seed(n)",
-        "i = i.long()",
-        "i = i.to(torch.int64)",
-        'self.register_buffer("sin", table, persistent=False)',
-        "y = x.a(z.b())",
-        "y = x.to(z)",
-    ],
-    ids=[
-        "a function of the module: nothing would be left",
-        "a method of the parent",
-        "a seed: nothing would be seen",
-        "whole numbers",
-        "whole numbers, by their dtype",
-        "a buffer: the property about buffers would name it",
-        "the call that begins last is not the one that ends last",
-        "a call that also moves to a device",
+        "y = torch.zeros(n)",  # a function of the module: nothing would be left
+        "y = super().f(n)",  # a method of the parent
+        "y = torch.Generator(d).manual_seed(n)",  # a seed: nothing would be seen
+        "i = i.long()",  # whole numbers
+        "i = i.to(torch.int64)",  # whole numbers, by their dtype
+        'self.register_buffer("sin", table, persistent=False)',  # a buffer: the property about buffers would name it
+        "y = x.a(z.b())",  # the call that begins last is not the one that ends last
+        "y = x.to(z)",  # a call that also moves to a device
     ],
 )
 def test_a_line_stays_that_is_needed_or_where_one_could_argue_what_an_edit_does(line: str) -> None:

@@ -381,15 +381,6 @@ def test_a_submission_that_answers_otherwise_the_second_time_is_asked_nothing(st
     assert {study.task.id for study in studied(start, files, SMALL)} == {"task1"}
 
 
-def test_the_small_assignment_has_questions(start: Counting) -> None:
-    wanted = {"predict", "shape", "what_if", "find"}  # few lines hold anything in turn, and it has five laws
-    for seed in "012":  # its functions are short, so one seed may find no line to ask for
-        wanted -= {question.kind for question in pool(studied(start, SMALL.solution(), SMALL, seed), SMALL)}
-        if not wanted:
-            break
-    assert not wanted
-
-
 @pytest.mark.parametrize(
     ("first", "second", "same"),
     [
@@ -652,26 +643,23 @@ def test_difficulty_of_an_edit_counts_the_lines_that_run_from_it_on_in_the_calls
 
 
 @pytest.mark.parametrize(
-    ("line", "is_asked"),
+    ("question", "is_asked"),
     [
-        ("x = input.double()", False),
-        ("x = input.to(torch.promote_types(input.dtype, torch.float32))", False),
-        ("ids = input_ids.detach().clone()", False),
-        ("seq_len = input.shape[1]", False),
-        ("hidden = x.shape[-1]", False),
-        ("b = float(base)", False),
-        ("return out.to(home)", False),
-        ("x = input.float().square()", True),
-        ("x = input.to(y) * z.to(y)", True),
-        ("self.seed += rank", True),
-        ("first = rank * n", True),
+        ("predict x = input.double()", False),
+        ("predict x = input.to(torch.promote_types(input.dtype, torch.float32))", False),
+        ("predict ids = input_ids.detach().clone()", False),
+        ("predict seq_len = input.shape[1]", False),
+        ("predict hidden = x.shape[-1]", False),
+        ("predict b = float(base)", False),
+        ("predict return out.to(home)", False),
+        ("predict first = self.first", False),
+        ("shape tables = self.tables.float()", False),
+        ("shape tables = self.tables", True),  # of a tensor that the module keeps
+        ("predict x = input.float().square()", True),
+        ("predict x = input.to(y) * z.to(y)", True),
+        ("predict self.seed += rank", True),
+        ("predict first = rank * n", True),
     ],
 )
-def test_a_line_that_copies_or_converts_is_no_question(line: str, is_asked: bool) -> None:
-    assert (COPY.fullmatch(f"predict {line}") is None) is is_asked
-
-
-def test_of_a_tensor_that_the_module_keeps_the_shape_may_be_asked() -> None:
-    assert not COPY.fullmatch("shape tables = self.tables")
-    assert COPY.fullmatch("shape tables = self.tables.float()")
-    assert COPY.fullmatch("predict first = self.first")
+def test_a_line_that_copies_or_converts_is_no_question(question: str, is_asked: bool) -> None:
+    assert (COPY.fullmatch(question) is None) is is_asked

@@ -73,34 +73,35 @@ def grade(folder: Path, out: Path, language: str = "en", say: Say = print, uncon
         UserError: If the folder holds no student, or this machine cannot make a container and ``uncontained`` is false.
         NbgraderFailed: If nbgrader refuses the source notebooks.
     """
-    students = discover(folder)
-    if not students:
-        raise UserError(f"{folder}: no submission found. Expected a folder or a zip for each student.")
-    if not uncontained:
-        courses.require_container(folder)
-    courses.prepare(language, out)
-    checks: list[Check] = []
-    scripts = sources.scripts()
-    names = {f"{script.stem}.ipynb" for script in scripts}
-    for nth, script in enumerate(scripts, 1):
-        started, source = time.monotonic(), sources.read(script, language)
-        given = frozenset(text for each in sources.LANGUAGES for text in sources.given(sources.read(script, each)))
-        ready: list[str] = []
-        for student, candidate in students.items():
-            target = out / "submitted" / student / courses.HOMEWORK / f"{script.stem}.ipynb"
-            why = _put(candidate, target, source, given, names)
-            if why is None:
-                ready.append(student)
-            else:
-                missing = (why, None) if why else ("not submitted", 0.0)
-                checks += not_run(student, script.stem, source, *missing)
-        if ready:
-            _quietly(out, "autograde", courses.HOMEWORK, "--notebook", script.stem, container=True)
-        checks += [check for student in ready for check in read(out, student, script.stem, source)]
-        say(
-            f"[{nth}/{len(scripts)}] {script.stem}: {len(ready)} of {len(students)} students, "
-            f"{time.monotonic() - started:.1f} s"
-        )
+    with Reader() as reader:
+        students = discover(reader, folder)
+        if not students:
+            raise UserError(f"{folder}: no submission found. Expected a folder or a zip for each student.")
+        if not uncontained:
+            courses.require_container(folder)
+        courses.prepare(language, out)
+        checks: list[Check] = []
+        scripts = sources.scripts()
+        names = {f"{script.stem}.ipynb" for script in scripts}
+        for nth, script in enumerate(scripts, 1):
+            started, source = time.monotonic(), sources.read(script, language)
+            given = frozenset(text for each in sources.LANGUAGES for text in sources.given(sources.read(script, each)))
+            ready: list[str] = []
+            for student, candidate in students.items():
+                target = out / "submitted" / student / courses.HOMEWORK / f"{script.stem}.ipynb"
+                why = _put(reader, candidate, target, source, given, names)
+                if why is None:
+                    ready.append(student)
+                else:
+                    missing = (why, None) if why else ("not submitted", 0.0)
+                    checks += not_run(student, script.stem, source, *missing)
+            if ready:
+                _quietly(out, "autograde", courses.HOMEWORK, "--notebook", script.stem, container=True)
+            checks += [check for student in ready for check in read(out, student, script.stem, source)]
+            say(
+                f"[{nth}/{len(scripts)}] {script.stem}: {len(ready)} of {len(students)} students, "
+                f"{time.monotonic() - started:.1f} s"
+            )
     if (out / "autograded").exists():
         _quietly(out, "generate_feedback", courses.HOMEWORK, "--force")
     checks.sort(key=lambda check: (check.student, check.notebook))
@@ -109,12 +110,16 @@ def grade(folder: Path, out: Path, language: str = "en", say: Say = print, uncon
 
 
 def _put(
-    candidate: Candidate, target: Path, source: NotebookNode, given: Collection[str], names: Collection[str]
+    reader: Reader,
+    candidate: Candidate,
+    target: Path,
+    source: NotebookNode,
+    given: Collection[str],
+    names: Collection[str],
 ) -> str | None:
     """Give a student's notebook to nbgrader. If that fails, return why: an empty text if none was handed in."""
     try:
-        with Reader() as reader:
-            found, data = reader.ask(CPU_S, notebook, candidate, target.name)
+        found, data = reader.ask(CPU_S, notebook, candidate, target.name)
         if target.name not in found:
             strangers = sorted({*found} - set(names))
             return f"no {target.name}, but {', '.join(strangers)}: renamed?" if strangers else ""

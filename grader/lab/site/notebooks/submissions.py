@@ -13,8 +13,9 @@ from types import CodeType
 import nbformat
 from nbformat import NotebookNode
 
-from grader.core.intake import discover as intake
 from grader.core.intake.candidate import Candidate
+from grader.core.intake.discover import FOLDERS, IntakeError
+from grader.core.intake.reading_process import Reader
 from grader.core.intake.submission import without_clutter
 
 MAX_BYTES = 20 * 2**20  # of one notebook with its figures
@@ -24,10 +25,10 @@ class NotANotebook(Exception):
     """The file is not a notebook; the text gives the reason."""
 
 
-def discover(folder: Path) -> dict[str, Candidate]:
+def discover(reader: Reader, folder: Path) -> dict[str, Candidate]:
     """The students, one for each folder or zip, by id, sorted; the ids are the same as in the grader's reports."""
-    with contextlib.suppress(intake.IntakeError):  # nothing there is a submission
-        found = intake.discover([folder], intake.FOLDERS)
+    with contextlib.suppress(IntakeError):  # nothing there is a submission
+        found = reader.discover([folder], FOLDERS)
         return {one.id: one for one in found if one.path.is_dir() or one.path.suffix.lower() == ".zip"}
     return {}
 

@@ -1,0 +1,138 @@
+"""Task 4: tables of random angles, and how a rotation is asked for, as rows of a covering array."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pytest
+import torch
+from torch import Tensor
+
+from grader.assignment.hidden.checks import Layout, across, in_columns, plain
+from grader.assignment.hidden.rope_tables import LONG, MS
+from grader.testing import DTYPES, Message, kept, name, normal, say, stated, uniform
+
+OF_MODULE_INPUT = "{dtype} gradient of the input of NTKAwareRoPE, s = {s}, {sizes}"
+Shape = tuple[int, int, int]  # rows, positions, heads
+
+
+@kept
+def tables(
+    seed: int, positions: int, dim: int, dtype: torch.dtype = torch.float32, most: float = 3.0
+) -> tuple[Tensor, Tensor]:
+    """Cosines and sines ``[s, hd]`` of random angles up to ``most``, both halves alike."""
+    angles = uniform(seed, "angles", dim, shape=(positions, dim // 2), low=-most, high=most).repeat(1, 2)
+    return angles.cos().to(dtype), angles.sin().to(dtype)
+
+
+def turns(
+    seed: int, key: str, dim: int, dtype: torch.dtype, table_dtype: torch.dtype, shape: Shape
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Vectors of that shape, and tables that turn all of them alike, by angles far from a half turn.
+
+    Code that fails at a half turn alone, where ``1 + cos`` vanishes, loses the property about pairs and no other.
+    """
+    cos, sin = (table.repeat(shape[1], 1) for table in tables(seed, 1, dim, table_dtype, most=2.0))
+    return normal(seed, key, dim, shape=(*shape, dim)).to(dtype), cos, sin
+
+
+def turned_about(x: Tensor) -> Tensor:
+    """``[b, s, nh, hd]`` numbers with heads outermost in memory, then positions, then rows."""
+    return x.permute(2, 1, 0, 3).contiguous().permute(2, 1, 0, 3)
+
+
+class Asked(NamedTuple):
+    """How a rotation is asked for: a value of each axis. Every two values of two axes meet in some row of ``ASKED``."""
+
+    dtype: torch.dtype
+    table_dtype: torch.dtype
+    shape: Shape  # several of each, one head, or one position
+    dim: int  # 2, or more
+    size: float  # of the numbers: 1, or another
+    input: Layout
+    tables: Layout
+    upstream: Layout
+    between: bool  # whether a call comes between forward and backward
+
+    def alone(self, shape: Shape) -> Asked:
+        """The same dtypes, of one vector of 8 features, or of as many as a function needs to turn any."""
+        return self._replace(shape=shape, dim=8, size=max(1.0, self.size), input=plain, tables=plain, upstream=plain)
+
+    @property
+    def told(self) -> Message:
+        """The sizes and the tables' dtype, for messages."""
+        return stated(shape="x".join(map(str, (*self.shape, self.dim))), tables=name(self.table_dtype))
+
+    @property
+    def is_laid_out(self) -> bool:
+        """Whether input or tables are not contiguous in memory."""
+        return (self.input, self.tables) != (plain, plain)
+
+    def tensors(self, seed: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Input, cosines and sines."""
+        x, *both = turns(seed, "x", self.dim, self.dtype, self.table_dtype, self.shape)
+        return self.input(x * self.size), self.tables(both[0]), self.tables(both[1])
+
+    def arriving(self, seed: int) -> Tensor:
+        """The gradient of the output."""
+        return normal(seed, "upstream", self.dim, shape=(*self.shape, self.dim)).to(self.dtype)
+
+
+F32, F16, BF16 = DTYPES
+SEVERAL, ONE_HEAD, ONE_POSITION = (2, 3, 4), (2, 3, 1), (3, 1, 2)
+SMALL, LARGE = 2.0**-40, 2.0**17  # of float32; beyond float16, unless code may convert the input to its tables' dtype
+SMALL_16 = 2.0**-8
+ASKED = (
+    Asked(F32, F32, SEVERAL, 64, SMALL, plain, plain, plain, between=True),
+    Asked(F32, F16, ONE_HEAD, 2, SMALL, turned_about, in_columns, plain, between=False),
+    Asked(F32, BF16, ONE_POSITION, 6, 1.0, turned_about, plain, turned_about, between=False),
+    Asked(F16, F32, ONE_HEAD, 16, 1.0, plain, in_columns, turned_about, between=False),
+    Asked(F16, F16, ONE_POSITION, 2, 1.0, plain, plain, plain, between=True),
+    Asked(F16, BF16, SEVERAL, 2, SMALL_16, turned_about, in_columns, plain, between=False),
+    Asked(BF16, F32, ONE_POSITION, 2, LARGE, turned_about, in_columns, turned_about, between=True),
+    Asked(BF16, F16, SEVERAL, 34, 1.0, plain, plain, turned_about, between=False),
+    Asked(BF16, BF16, ONE_HEAD, 4, LARGE, plain, plain, plain, between=True),
+)
+
+
+def told_dtypes(row: Asked | AskedOfModule) -> str:
+    """The name of a case."""
+    return f"{name(row.dtype)}-tables_{name(row.table_dtype)}"
+
+
+asked = pytest.mark.parametrize("row", ASKED, ids=told_dtypes)
+
+
+class AskedOfModule(NamedTuple):
+    """How a gradient through a module is asked for. Every two values of two axes meet in some row of ``OF_MODULE``."""
+
+    dtype: torch.dtype  # float32, or 16 bits
+    table_dtype: torch.dtype  # likewise
+    length: int  # of the sequence, within the tables or beyond; then every rule for the ratio chooses the same
+    ratio: int  # the initial one: 1, or another
+    dynamic: bool
+    training: bool
+    upstream: Layout
+    between: bool
+
+    @property
+    def grows(self) -> bool:
+        """Whether the sequence is longer than the tables."""
+        return self.length > self.ratio * MS
+
+    @property
+    def told(self) -> Message:
+        """What a message is about."""
+        given = stated(ratio=self.ratio, dynamic=str(self.dynamic), dtype=name(self.table_dtype))
+        return say(OF_MODULE_INPUT, dtype=name(self.dtype), s=self.length, sizes=given)
+
+
+OF_MODULE = (
+    AskedOfModule(F32, F32, 5, 1, dynamic=False, training=True, upstream=across, between=True),
+    AskedOfModule(F32, F32, 11, 1, dynamic=True, training=False, upstream=plain, between=True),
+    AskedOfModule(F32, BF16, 17, 3, dynamic=True, training=True, upstream=plain, between=False),
+    AskedOfModule(F16, F32, LONG, 3, dynamic=False, training=True, upstream=across, between=False),
+    AskedOfModule(BF16, F16, 5, 1, dynamic=False, training=False, upstream=plain, between=False),
+    AskedOfModule(BF16, BF16, LONG, 3, dynamic=True, training=False, upstream=across, between=True),
+)
+asked_of_module = pytest.mark.parametrize("row", OF_MODULE, ids=lambda row: f"{told_dtypes(row)}-s={row.length}")
