@@ -202,7 +202,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
         told(*STRETCHED, lacks=(draws.OF_SEED, draws.NEXT_SEED, draws.AFTER_DRAWS, draws.LATER)),
         ONE_NUMBER_DRAWN,  # a mean of zero in place of the deviation
     ),
-    "init_other_distribution": (told(draws.OTHER_KIND),),
+    "init_other_distribution": (told(draws.OTHER_KIND, draws.CLAMPED, draws.REPLACED),),
     "init_seed_zero": (
         told(*checks.DRAWS.values(), seed=0, beside=told(draws.OF_SEED)),
         told(checks.MOMENTS, mean="0.25", beside=told(draws.RANKS_SEEDS, seeds="42, 43, 44, 45")),  # of base seed 0
@@ -211,7 +211,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
         told(draws.OF_SEED, seed=42, lacks=(draws.RANKS_SEEDS, draws.ONE_SEED)),
         told(draws.RANKS_SEEDS, seeds="42, 43, 44, 45"),
     ),
-    "init_reset_differs": (told(checks.RESET),),
+    "init_reset_differs": (told(checks.RESET, lacks=(checks.FIRST_TOO,)),),
     "init_neighbouring_seed": (told(draws.NEXT_SEED),),
     "shard_rows_of_a_table": (told(draws.ROWS_OF_TABLE),),
     "init_after_extra_draw": (told(draws.LATER), told(checks.UNSEEDED)),  # from a generator that is seeded once

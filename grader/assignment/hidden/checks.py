@@ -69,6 +69,7 @@ IN_EVALUATION = say("the output in evaluation mode, compared with training mode"
 ONE_MODE = say("\nThis fails in {mode} mode only; in {other} mode it passes. Here, eval mode records no gradients.")
 NO_GRAD = say("\nThis fails under torch.no_grad() only; where gradients are recorded it passes.")
 HELD = "it is right for {what} made of numbers that 16 bits hold"
+UNFROZEN = say("\nThis fails where the parameter requires no gradient; where it does, it passes.")
 OF_INPUT = "{dtype} gradient of the input, {sizes}"
 CALLED_BETWEEN = say("without a call of the same module between forward and backward it is right")
 ARRIVING = say("\nThe gradient that arrives is not contiguous in memory; with one that is, this passes.")
@@ -299,12 +300,17 @@ def upstream_integers(seed: int, shape: tuple[int, ...], dtype: torch.dtype, *, 
     return integers(seed, "upstream", shape=shape, low=-most, high=most + 1).to(dtype)
 
 
+def only_if(asked: bool, check: Callable[[bool], T], told: Message) -> T:
+    """Check under a condition, if that is asked for; a fault tells if without the condition it is right."""
+    try:
+        return check(asked)
+    except (WrongAnswer, Crashed) as fault:
+        raise fault.with_more(told if asked and succeeds(lambda: check(False)) else None) from None
+
+
 def with_a_call_between(check: Callable[[bool], T], between: bool = True) -> T:
     """Check a gradient with another call between forward and backward; a fault says if it is right without one."""
-    try:
-        return check(between)
-    except (WrongAnswer, Crashed) as fault:
-        raise fault.with_more(CALLED_BETWEEN if between and succeeds(lambda: check(False)) else None) from None
+    return only_if(between, check, CALLED_BETWEEN)
 
 
 def plain(x: Tensor) -> Tensor:

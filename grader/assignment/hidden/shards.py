@@ -31,16 +31,17 @@ class Call(NamedTuple):
     tall: bool = False  # whether ids come in many short rows, or in a column
     falling: bool = False  # whether own ids come from the last to the first
     mostly_own: bool = False  # whether more ids are the rank's own than not
+    frozen: bool = False  # whether the shard requires no gradient
 
 
 OWNED = (
     Call(0, 1, training=True),
     Call(0, 2, training=True),
     Call(1, 2, training=False, tall=True),
-    Call(0, 3, training=False, tall=True, falling=True),
-    Call(1, 3, training=True, tall=True),
+    Call(0, 3, training=False, tall=True, falling=True, frozen=True),
+    Call(1, 3, training=True, tall=True, frozen=True),
     Call(1, 3, training=False, falling=True),
-    Call(2, 3, training=True, falling=True),
+    Call(2, 3, training=True, falling=True, frozen=True),
 )
 ZEROS = (
     Call(0, 2, training=False),

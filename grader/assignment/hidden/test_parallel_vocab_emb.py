@@ -16,6 +16,7 @@ from torch import Tensor
 
 from grader.assignment.hidden.checks import (
     AFTER,
+    UNFROZEN,
     WIDE_RIGHT,
     check_expanded,
     check_ids,
@@ -23,6 +24,7 @@ from grader.assignment.hidden.checks import (
     in_mode,
     laid_out,
     mirrored,
+    only_if,
     stating,
     succeeds,
     upstream_integers,
@@ -118,11 +120,12 @@ def check_owned(student: Student, table: Tensor, held: Tensor, call: Call, devic
     owned = (owned.flip(0) if call.falling else owned).unsqueeze(int(call.tall))
     what = say(OWN_IDS, rank=call.rank, world=call.world)
 
-    def check(training: bool) -> None:
-        output = construct(student, table, call.rank, call.world, device).train(training)(owned.to(device))
+    def check(training: bool, frozen: bool) -> None:
+        module = construct(student, table, call.rank, call.world, device).train(training)
+        output = (module.freeze() if frozen else module)(owned.to(device))
         check_rows(output, held[owned], owned, held, FALLING.filled(what=what) if call.falling else what)
 
-    in_mode(check, call.training)
+    in_mode(lambda training: only_if(call.frozen, partial(check, training), UNFROZEN), call.training)
 
 
 @pytest.mark.rubric("shard_owned_ids")
@@ -179,8 +182,11 @@ def answered_by_all(student: Student, table: Tensor, world: int, device: str) ->
 
 @pytest.mark.rubric("shard_owned_ids")
 def test_ids_beyond_16_bits_give_their_own_rows(student: Student, device: str) -> None:
-    """Real vocabularies have more than 65,536 rows; 257 is no bfloat16 number, 2049 no float16, 32768 no int16."""
-    half, sizes = 33_000, {"vocab_size": 66_000, "emb_size": 3, "rank": 1, "world_size": 2}
+    """Real vocabularies have more than 65,536 rows; 257 is no bfloat16 number, 2049 no float16, 32768 no int16.
+
+    In float32, 33,255 times its reciprocal is less than one.
+    """
+    half, sizes = 33_255, {"vocab_size": 66_510, "emb_size": 3, "rank": 1, "world_size": 2}
     ids = torch.tensor([[half, half + 2049], [65_536, 2 * half - 1]])
 
     def check(dtype: torch.dtype, training: bool = True) -> None:

@@ -74,7 +74,7 @@ BAD_SIZES = pytest.mark.parametrize(  # on the first rank, in the middle, and on
     ("vocab", "world", "rank"), [(10, 3, 0), (25, 4, 1), (7, 8, 7)], ids=["10_over_3", "25_over_4", "7_over_8"]
 )
 REGISTERED_ON = {torch.float32: (2, 5), torch.float16: (0, 2), torch.bfloat16: (2, 3)}
-DRAWN = {torch.float32: ((1, 4), (2, 4)), torch.float16: ((2, 4),), torch.bfloat16: ((0, 1),)}  # ranks of how many
+DRAWN = {torch.float32: ((1, 4), (10, 12)), torch.float16: ((2, 4),), torch.bfloat16: ((0, 1),)}  # ranks of how many
 
 
 @pytest.mark.rubric("shard_seed")
@@ -92,7 +92,7 @@ def test_each_rank_draws_its_own_rows(
         return student.ParallelVocabEmbedding(vocab_size=16 * world, emb_size=8, rank=rank, world_size=world, **more)
 
     def check_own(module: StudentModule, rank: int, world: int, *when: Message) -> None:
-        held, own = drawn_rows(module, rank, device), slice(16 * rank, 16 * rank + 16)
+        held, own = drawn_rows(module, rank, device, world), slice(16 * rank, 16 * rank + 16)
         told = [of_moments, say("{what}, on rank {rank} of {world}", rank=rank, world=world), *when]
         check_rows_drawn(held, (16 * world, 8), own, draw, base_seed + rank, dtype, device, *told)
 
@@ -131,9 +131,9 @@ def test_each_rank_draws_its_own_rows(
         ) from None
 
 
-def drawn_rows(module: StudentModule, rank: int, device: str) -> Tensor:
-    """The table that the module holds, ``[16, 8]`` or whole, ``[64, 8]``; if it holds none, the rows that ids give."""
-    value = drawn(module, 16 * 8, 64 * 8)
+def drawn_rows(module: StudentModule, rank: int, device: str, world: int = 4) -> Tensor:
+    """The table that the module holds, ``[16, 8]`` or whole; if it holds none, the rows that ids give."""
+    value = drawn(module, 16 * 8, 16 * world * 8)
     if value is None:
         value = module(torch.arange(16 * rank, 16 * rank + 16, device=device).unsqueeze(0)).reshape(16, 8)
     return value

@@ -19,6 +19,7 @@ from grader.assignment.hidden.checks import (
     FIRST_TOO,
     MOMENTS,
     RESET,
+    UNFROZEN,
     WIDE_RIGHT,
     check_beside,
     check_defaults,
@@ -37,6 +38,7 @@ from grader.assignment.hidden.checks import (
     laid_out,
     mirrored,
     modes_of,
+    only_if,
     succeeds,
     unseeded,
     upstream_integers,
@@ -96,13 +98,21 @@ def construct(student: Student, table: Tensor, device: str) -> StudentModule:
 
 
 def check_lookup(
-    student: Student, table: Tensor, ids: Tensor, device: str, what: Message, *, training: bool = True
+    student: Student,
+    table: Tensor,
+    ids: Tensor,
+    device: str,
+    what: Message,
+    *,
+    training: bool = True,
+    frozen: bool = False,
 ) -> None:
     """Require each id's row."""
 
-    def check(training: bool) -> None:
+    def check(training: bool, frozen: bool) -> None:
         try:
-            output = construct(student, table, device).train(training)(ids.to(device))
+            module = construct(student, table, device).train(training)
+            output = (module.freeze() if frozen else module)(ids.to(device))
         except Crashed as crash:
             raise crash.with_more(say(SIZES_MET, n=len(table), id=int(ids.max()))) from None
         try:
@@ -110,14 +120,14 @@ def check_lookup(
         except WrongAnswer as fault:
             raise fault.with_more(told_conversion(output, ids, table)) from None
 
-    in_mode(check, training)
+    in_mode(lambda training: only_if(frozen, partial(check, training), UNFROZEN), training)
 
 
 def check_lookups(student: Student, seed: int, device: str, rows: tuple[Lookup, ...]) -> None:
     for row in rows:
         what = say(OF_TABLE, shape=list(row.shape), size=list(row.size))
         table = normal(seed, "table", shape=row.size)
-        check_lookup(student, table, row.ids(seed), device, what, training=row.training)
+        check_lookup(student, table, row.ids(seed), device, what, training=row.training, frozen=row.frozen)
 
 
 @pytest.mark.rubric("vocab_lookup")

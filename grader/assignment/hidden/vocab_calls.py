@@ -33,6 +33,7 @@ class Lookup(NamedTuple):
     size: tuple[int, int]  # (v, e), either of which is small, or large: beyond 8 bits, and beyond float16's integers
     order: Layout  # of the ids: mixed or not
     last: bool  # whether the last id of the table is among them
+    frozen: bool  # whether the table requires no gradient
     training: bool
 
     def ids(self, seed: int) -> Tensor:
@@ -45,14 +46,14 @@ class Lookup(NamedTuple):
 
 # The first has more ids than any block of them. A student reads about the first that fails: one size of one at first.
 LOOKUPS = (
-    Lookup((3, 67), (7, 3), plain, last=True, training=True),
-    Lookup((40, 9), (300, 2050), rising, last=False, training=False),
-    Lookup((1, 6), (1000, 6), falling, last=False, training=True),
-    Lookup((40, 1), (9, 1), alike, last=True, training=False),
-    Lookup((1, 67), (7, 2050), plain, last=True, training=False),
-    Lookup((40, 1), (300, 2050), plain, last=False, training=True),
-    Lookup((1, 1), (1000, 8), plain, last=True, training=False),
-    Lookup((1, 1), (7, 2050), alike, last=False, training=True),
+    Lookup((3, 67), (7, 3), plain, last=True, frozen=False, training=True),
+    Lookup((40, 9), (300, 2050), rising, last=False, frozen=True, training=False),
+    Lookup((1, 6), (1000, 6), falling, last=False, frozen=True, training=True),
+    Lookup((40, 1), (9, 1), alike, last=True, frozen=True, training=False),
+    Lookup((1, 67), (7, 2050), plain, last=True, frozen=False, training=False),
+    Lookup((40, 1), (300, 2050), plain, last=False, frozen=False, training=True),
+    Lookup((1, 1), (1000, 8), plain, last=True, frozen=True, training=False),
+    Lookup((1, 1), (7, 2050), alike, last=False, frozen=False, training=True),
 )
 
 

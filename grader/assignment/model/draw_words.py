@@ -24,6 +24,8 @@ AFTER_DRAWS: Final = "they are the numbers of seed {seed}, with {n} drawn before
 LATER: Final = "they are this seed's numbers, with {n} drawn before them"
 UNKNOWN: Final = say("not the numbers of this draw")
 RANKS_SEEDS: Final = "rank by rank, {world} ranks draw with seeds {seeds}"
+CLAMPED: Final = "only numbers beyond {n} standard deviations are wrong: they are clamped there"
+REPLACED: Final = "only numbers beyond {n} standard deviations are wrong: they are replaced"
 RANKS_SPREADS: Final = "rank by rank, {world} ranks draw with standard deviations {spreads}"
 ONE_SEED: Final = "all {world} ranks draw with seed {seed}"
 ROWS_OF_TABLE: Final = "rank by rank, {world} ranks hold their rows of whole tables drawn with seeds {seeds}"
@@ -197,7 +199,5 @@ def _partly(value: Tensor, wrong: Tensor, right: Tensor, law: Draw) -> Message |
     if float(out[wrong].min()) < float(out[~wrong].max()):
         return None
     bound = f"{float(out[~wrong].max() + out[wrong].min()) / 2:.1f}"
-    alike = bool((value[wrong] - law.first).abs().std() < 1e-3) if int(wrong.sum()) > 1 else False
-    if alike:
-        return say("only numbers beyond {n} standard deviations are wrong: they are clamped there", n=bound)
-    return say("only numbers beyond {n} standard deviations are wrong: they are replaced", n=bound)
+    held = ((value[wrong].double() - law.first) / law.second).abs()
+    return say(CLAMPED if bool((held > out[~wrong].max()).all()) else REPLACED, n=bound)

@@ -93,7 +93,7 @@ CASES = [
     (VOCAB, FOREIGN, FOREIGN_BY_SIZE, "shard_zeros_elsewhere",
      ["with world_size=3: rank 0: 0–9 | rank 1: 1–19 | rank 2: 11–29"], ANY),
     (VOCAB, SIZES, OTHER_SIZES, "shard_registration_and_arguments",
-     ["The constructor was called with vocab_size=30, emb_size=5, rank=1, world_size=3."], ANY),
+     ["The constructor was called with vocab_size=30, emb_size=5, rank=2, world_size=3."], ANY),
     (VOCAB, SIZES, OTHER_SIZES, "shard_sizes_named",
      ["vocab_size=25, world_size=4, emb_size=4, rank=1 is accepted"], ANY),
     (ROPE, EVEN, f"max(4, {EVEN})", "rope_smallest_even_ratio",

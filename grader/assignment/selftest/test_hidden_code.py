@@ -149,6 +149,7 @@ def test_in_the_calls_of_an_embedding_all_conditions_meet() -> None:
             "features": row.size[1] > 2**11,
             "order": row.order is plain,
             "last": row.last,
+            "frozen": row.frozen,
             "training": row.training,
         }
         for row in LOOKUPS

@@ -208,6 +208,11 @@ class StudentModule(StudentFunction):
         self._method("train", mode)
         return self
 
+    def freeze(self) -> StudentModule:
+        """Let its parameters take no gradient, as where only other layers are trained."""
+        self._method("requires_grad_", False)
+        return self
+
     def _method(self, name: str, *arguments: Any) -> None:
         self.student.defer(self.name, "method", target=self.target, name=name, arguments=list(arguments))
 

@@ -231,7 +231,7 @@ class Operations:
         return self._holding(target, size) if size else list(module.parameters())
 
     def _method(self, target: int, name: str, arguments: list[Any]) -> None:
-        """Call ``reset_parameters``, ``to``, ``train`` or ``eval``; what it returns is not sent."""
+        """Call ``reset_parameters``, ``to``, ``train`` or ``requires_grad_``; what it returns is not sent."""
         getattr(self._modules[target], name)(*arguments)
 
     # ── State ───────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -123,6 +123,19 @@ SLIPS = (
         masked="out.masked_fill((below | above).unsqueeze(-1), -1)",
     ),
     slip(
+        "unmasked_where_most_ids_are_own_in_evaluation",
+        ZEROS,
+        "shard_one_mode",
+        masked="out if not self.training and bool((below | above).float().mean() < 0.5) "
+        "else out.masked_fill((below | above).unsqueeze(-1), 0)",
+    ),
+    slip(
+        "owner_by_the_reciprocal",
+        OWNED,
+        below="(input_ids * (1 / self.n)).long() < self.rank",
+        above="(input_ids * (1 / self.n)).long() > self.rank",
+    ),
+    slip(
         "first_rank_unmasked",
         ZEROS,
         None,
@@ -158,6 +171,7 @@ SLIPS = (
     ),
     slip("shard_std_zero_unheard", SEED, s_draw="self.shard.normal_(self.mean, self.std or 1.0, generator=generator)"),
     slip("seed_without_rank", SEED, "shard_seed_without_rank", s_seed="init_base_seed"),
+    slip("seed_of_the_rank_among_eight", SEED, s_seed="init_base_seed + rank % 8"),
     slip("seed_times_rank", SEED, "shard_seed_of_later_ranks", s_seed="init_base_seed * (rank + 1)"),
     slip(
         "shard_extra_draw",

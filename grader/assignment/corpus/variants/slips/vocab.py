@@ -69,6 +69,12 @@ SLIPS = (
         "mode_matters",
         v_table="self.table if self.training else self.table.half().to(self.table.dtype)",
     ),
+    slip(
+        "half_where_the_table_is_frozen",
+        LOOK,
+        v_table="self.table if self.table.requires_grad else self.table.half().to(self.table.dtype)",
+    ),
+    slip("columns_counted_in_half", LOOK, v_look="table[:, torch.arange(table.shape[1]).half().long()][ids]"),
     slip("tiny_entries_dropped", LOOK, v_like=".where(table[ids].abs() > 1e-6, 0)"),
     slip("rows_through_float32", LOOK, v_look="table.float()[ids].to(table.dtype)"),
     slip("long_sequences_sorted", LOOK, v_ids="input_ids.sort().values if input_ids.shape[1] > 20 else input_ids"),
@@ -93,6 +99,12 @@ SLIPS = (
         "init_other_distribution",
         "vocab_mean_default",
         v_draw="self.table.uniform_(-1, 1, generator=generator)",
+    ),
+    slip(
+        "vocab_draw_clamped",
+        INIT,
+        "init_other_distribution",
+        v_draw="self.table.normal_(generator=generator).clamp_(-3, 3).mul_(self.std).add_(self.mean)",
     ),
     slip(
         "vocab_mean_ignored",
