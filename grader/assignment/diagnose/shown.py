@@ -245,7 +245,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "rope_positions_go_on": (told(rope.CALL_AFTER, beside=told(rope.SHIFTED, rope.TAKEN_FOR)),),
     "rope_static_keeps_growth": tuple(
         of_ratio(rope.CALL_AFTER, s=s, k=range(smallest_even_ratio(s, rope.MS) + 2, max(GROWN) + 1, 2))
-        for s in (rope.MS - 1, *GROWS)
+        for s in (*(ratio * rope.MS - 1 for ratio in (1, 2, 3)), *GROWS)
     ),
     "rope_dynamic_forgets_growth": tuple(
         of_ratio(rope.CALL_AFTER, ratio=ratio, s=rope.MS - 1, k=ratio, lacks=(rope.SWITCHED,)) for ratio in (1, 2, 3)

@@ -135,7 +135,7 @@ class Asking(Reading):
         "by_heads": ("rope_base",),
         "in_full": ("rope_boundary",),
         "interleaved": ("rotary_pairing_and_sign",),
-        "own": ("rope_base",),
+        "own": ("rope_base", "rope_exact_angles"),
         "sized": ("rope_base",),
         "short": ("rope_boundary", "rope_smallest_even_ratio"),
         "at_end": ("rope_base",),

@@ -1,4 +1,4 @@
-"""Task 4: tables of random angles, and how a rotation is asked for, as rows of a covering array."""
+"""Task 4: tables of random angles, and how rotations, gradients and growth are asked for: rows of covering arrays."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from grader.assignment.hidden.checks import Layout, across, in_columns, plain
-from grader.assignment.hidden.rope_tables import LONG, MS
+from grader.assignment.hidden.rope_tables import BASE, DIM, LONG, MS
 from grader.testing import DTYPES, Message, kept, name, normal, say, stated, uniform
 
 OF_MODULE_INPUT = "{dtype} gradient of the input of NTKAwareRoPE, s = {s}, {sizes}"
@@ -136,3 +136,45 @@ OF_MODULE = (
     AskedOfModule(BF16, BF16, LONG, 3, dynamic=True, training=False, upstream=across, between=True),
 )
 asked_of_module = pytest.mark.parametrize("row", OF_MODULE, ids=lambda row: f"{told_dtypes(row)}-s={row.length}")
+
+
+class Growing(NamedTuple):
+    """A sequence beyond the tables of a module, ``times * ms + beyond`` positions long."""
+
+    times: int
+    beyond: int
+    ratio: int
+    dim: int = DIM
+    max_seq_len: int = MS  # small, or so large that one position more changes a quotient by little
+    base: int = BASE
+
+    @property
+    def length(self) -> int:
+        """Of the sequence, in a module of the usual sizes."""
+        return self.times * MS + self.beyond
+
+    @property
+    def told(self) -> str:
+        """The name of a case."""
+        return f"s={self.times}ms" + f"+{self.beyond}" * (self.beyond > 0) + f"-ratio={self.ratio}"
+
+
+# Ratio 1, odd and even ones meet multiples of small and of large ``ms``, and lengths beyond these.
+GROWING = (
+    Growing(1, 1, 1, dim=4, max_seq_len=64),
+    Growing(2, 0, 1),
+    Growing(3, 0, 1, max_seq_len=7, base=500),
+    Growing(3, 0, 2),
+    Growing(4, 0, 1),
+    Growing(4, 0, 3, dim=6, max_seq_len=64),
+    Growing(4, 1, 1, base=37, max_seq_len=64),
+    Growing(4, 1, 3),
+    Growing(5, 0, 1, dim=4, base=500),
+    Growing(5, 1, 4, max_seq_len=64),
+    Growing(6, 0, 1, dim=6, max_seq_len=7),
+    Growing(6, 0, 5),
+    Growing(8, 1, 1),
+    Growing(8, 1, 3, dim=4, max_seq_len=64, base=500),
+    Growing(12, 0, 1, max_seq_len=64),
+    Growing(40, 1, 3),
+)

@@ -43,6 +43,7 @@ from grader.assignment.model.rotation import (
     NAME,
     ONE,
     SAME,
+    SMALL_ANGLE,
     Convention,
     Rotation,
     rotation,
@@ -90,7 +91,7 @@ from grader.testing import (
     say,
 )
 
-PAIRED = (2, 8, 64, 128)  # head dimensions
+PAIRED = (2, 4, 8, 128)  # head dimensions
 SAME_LIMIT = SAME * 2.0**23  # in ulp of float32
 OF_OUTPUT = "{dtype} output, {sizes}"
 FLOAT32 = say("{dtype} output", dtype="float32")
@@ -238,7 +239,7 @@ def broadcast_by_contract(student: Student, seed: int, shape: tuple[int, int, in
 @contract_first(broadcast_by_contract, *OTHERS)
 @pytest.mark.parametrize(
     "shape",
-    [(2, 3, 4, 8), (4, 4, 4, 4), (67, 2, 2, 8), (2, 2, 67, 8), (1, 1, 2, 8), (1, 67, 1, 8)],
+    [(2, 3, 4, 8), (8, 8, 8, 8), (67, 2, 2, 8), (2, 2, 67, 8), (1, 1, 2, 8), (1, 67, 1, 8)],
     ids=lambda shape: "shape=" + "x".join(map(str, shape)),
 )
 def test_every_batch_row_and_head_turns_alike(
@@ -321,8 +322,15 @@ def test_output_is_like_the_input(student: Student, seed: int, row: Asked, devic
         raise fault.with_more(partial(told_changed, found, x, cos, sin), largest(x, fault)) from None
 
 
+def turns_exactly(seed: int, shape: tuple[int, int, int]) -> tuple[Tensor, Tensor, Tensor]:
+    """Vectors and tables in which every other pair has a small angle: then digits of its sine may be lost."""
+    x, cos, sin = turns(seed, "exact", 64, torch.float32, torch.float32, shape)
+    cos[:, ::2], sin[:, ::2] = 1.0, SMALL_ANGLE  # rounded to float32
+    return x, cos, sin
+
+
 def exact_by_contract(student: Student, seed: int, device: str) -> None:
-    x, cos, sin = turns(seed, "exact", 64, torch.float32, torch.float32, ONE)
+    x, cos, sin = turns_exactly(seed, ONE)
     output, expected = call(student, x, cos, sin, device), oracle.rotate(x, cos, sin)
     check_close(output, expected, turning_scale(x), torch.float32, EXACT * 2.0**23, EXACT_64)
 
@@ -332,7 +340,7 @@ def exact_by_contract(student: Student, seed: int, device: str) -> None:
 def test_float32_outputs_are_exact(student: Student, seed: int, device: str) -> None:
     """Compared with the convention that one vector follows."""
     read = turning(student)
-    x, cos, sin = turns(seed, "exact", 64, torch.float32, torch.float32, read.shape)
+    x, cos, sin = turns_exactly(seed, read.shape)
     if (convention := read.convention) is None:
         return
 

@@ -7,6 +7,7 @@ long as the tables.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from functools import partial
@@ -52,6 +53,7 @@ from grader.assignment.hidden.rope_tables import (
     SHORT,
     SIZES,
     SIZES_DTYPE,
+    TABLE_UNIT,
     TURNED,
     Ropes,
     check_tables,
@@ -91,6 +93,9 @@ ROW_RIGHT = say("in a batch of one it is right")
 HEAD_DIFFERS = "{dtype} output for shape {shape}: a head is rotated differently beside others than on its own"
 ROUGH = 2.0**-4  # more than a rounding to 16 bits
 FEW_DIGITS = 2.0**16  # in the units of tables: more than the error of frequencies by a logarithm of the base in float16
+OF_POSITION_ONE = (math.cos(1), math.sin(1))  # in the first pair, which every ratio turns alike
+ONE_OF_TWO = say("the registered buffers hold only one of the two tables, cosines and sines")
+ROWS_OF_CALL = "after growth by a call with s = {s}, a table has a row for each of its positions only, not es rows"
 ALIKE = say("all positions are rotated alike, so this property cannot be checked")
 
 
@@ -345,7 +350,14 @@ def check_room(module: StudentModule, positions: int) -> list[Tensor]:
     buffers = [buffer.value for buffer in module.buffers()]
     held = sum(buffer.numel() * (2 if buffer.is_complex() else 1) for buffer in buffers)
     require(held >= positions * DIM, say(FEW_NUMBERS, n=held, length=positions))
+    require(len({is_held(buffers, number) for number in OF_POSITION_ONE}) == 1, ONE_OF_TWO)
     return buffers
+
+
+def is_held(buffers: Sequence[Tensor], number: float) -> bool:
+    """Whether a buffer holds a number, with either sign, up to rounding."""
+    parts = [torch.view_as_real(one) if one.is_complex() else one for one in buffers]
+    return any(bool(((part.cpu().double().abs() - number).abs() < TABLE_UNIT * 32).any()) for part in parts)
 
 
 @pytest.mark.rubric("rope_buffers")
@@ -432,19 +444,19 @@ RANDOM = ("rotary_pairing_and_sign", "rotary_broadcast", "rope_boundary", "rope_
 
 
 def check_beside_a_shorter_one(ropes: Ropes) -> None:
-    """Require first tables of a module's own length where one of another length, alike in all else, was built before.
+    """Require first tables of a module's own where others were built that differ in length, or in ratio and length.
 
     No other case has this base: a cache may hold tables of those. What is wrong without the other module is charged to
     other properties.
     """
-    sizes = {"dim": 4, "base": 600, "ratio": 1}
+    sizes = {"dim": 4, "base": 600}
 
     def check(beside: bool) -> None:
-        if beside:
-            ropes.made(max_seq_len=MS // 2, **sizes, device=ropes.device)
-        module = ropes.made(max_seq_len=MS, **sizes, device=ropes.device)
+        for ratio in (1, 2) if beside else ():  # of that ratio, or with as many positions
+            ropes.made(max_seq_len=MS // 2, ratio=ratio, **sizes, device=ropes.device)
+        module = ropes.made(max_seq_len=MS, ratio=1, **sizes, device=ropes.device)
         angles = oracle.ntk_angles(4, 600, 1, MS)
-        check_tables(ropes, module, angles, say(SIZES, max_seq_len=MS, s=MS, **sizes))
+        check_tables(ropes, module, angles, say(SIZES, max_seq_len=MS, ratio=1, s=MS, **sizes))
 
     try:
         check(True)
@@ -470,7 +482,9 @@ def test_growth_registers_nothing_else(ropes: Ropes, dynamic: bool) -> None:
                 if built and not dynamic and others[0]["dim"] == DIM:  # growth of one of them shows what growth shares
                     ropes.turn(built[0], LONG)
                 ropes.check(ropes.turn(module, LONG), ropes.by_contract(8, LONG), told(LONG, 1, dynamic=dynamic))
-            check_registration(module, LONG if dynamic else MS)
+            for buffer in check_registration(module, LONG if dynamic else MS):
+                cut = dynamic and buffer.numel() % LONG == 0 and buffer.numel() % (8 * MS) > 0
+                require(not cut, say(ROWS_OF_CALL, s=LONG))
 
         try:
             check_beside(ropes.student, check)

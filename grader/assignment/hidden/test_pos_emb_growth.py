@@ -36,6 +36,7 @@ from grader.assignment.hidden.rope_tables import (
     shown_ratio,
     told,
 )
+from grader.assignment.hidden.rotations import GROWING, Growing
 from grader.testing import (
     Crashed,
     Message,
@@ -47,7 +48,7 @@ from grader.testing import (
 )
 
 LONGER = 8 * MS + 1  # here rules choose 9, 10 or 16
-GROWING = (MS + 1, 2 * MS, 3 * MS, 4 * MS, 4 * MS + 1, 5 * MS, 6 * MS, 8 * MS + 1, 12 * MS)
+GROWN_TO = tuple(dict.fromkeys(row.length for row in GROWING))
 CHOSEN = "with ratio={ratio}, the k' used for s = {lengths} are {picked} in this order"
 modes = pytest.mark.parametrize(
     ("ratio", "training"), [(1, True), (2, False), (3, True)], ids=["1-train", "2-eval", "3-train"]
@@ -56,37 +57,38 @@ in_either_mode = pytest.mark.parametrize(("ratio", "training"), [(1, True), (2, 
 
 
 @pytest.mark.rubric("rope_smallest_even_ratio")
-@contract_first(*TURNED, "rope_exact_angles")
-@pytest.mark.parametrize("length", GROWING, ids=lambda length: f"s={length}")
-def test_longer_sequences_use_the_smallest_even_ratio(ropes: Ropes, length: int) -> None:
+@contract_first(*TURNED, "rope_exact_angles", "rope_static")  # a base that a call leaves scaled
+@pytest.mark.parametrize("row", GROWING, ids=lambda row: row.told)
+def test_longer_sequences_use_the_smallest_even_ratio(ropes: Ropes, row: Growing) -> None:
     """Compared with a new module of that ratio; if all ratios have the same tables, by how many positions are kept."""
-    wanted = oracle.smallest_even_ratio(length, MS)
-    if length == 5 * MS and ropes.is_by_contract:
+    if ropes.is_by_contract:
+        check_beside(ropes.student, lambda _: check_grown(ropes, row))  # modules of other lengths may share a cache
+        return
+    length, ratio, wanted = row.length, row.ratio, oracle.smallest_even_ratio(row.length, MS)
+    turned = ropes.turn(ropes.new(ratio), length)
+    require_rows(turned, length, ratio)
+    but_last = length == wanted * MS  # rope_boundary charges for the tables' last row
+    compared = turned[: length - but_last]
+    if ropes.same(compared, ropes.by_contract(wanted, length)):
+        return
+    if not ropes.same(ropes.of_ratio(wanted, length), ropes.of_ratio(wanted + 2, length)):
+        piled_up = ropes.same(compared, ropes.of_ratio(ratio * wanted, length))  # charged to what calls leave
+        if not piled_up or held_after(ropes, ratio, length) != wanted * MS:
+            try:
+                ropes.check(turned, ropes.of_ratio(wanted, length), told(length, ratio), but_last=but_last)
+            except WrongAnswer as fault:
+                raise fault.with_more(*chosen(ropes, ratio)) from None
+        return
+    require(held_after(ropes, ratio, length) == wanted * MS, UNSEEN)
 
-        def check(_: bool) -> None:
-            module = ropes.made(dim=4, max_seq_len=MS, base=500, device=ropes.device)
-            angles = oracle.ntk_angles(4, 500, wanted, length)
-            check_tables(ropes, module, angles, say(SIZES, dim=4, max_seq_len=MS, base=500, ratio=1, s=length))
 
-        check_beside(ropes.student, check)  # a cache may be shared with the modules of other lengths
-    for ratio in (1, 5 if length == 6 * MS else 3):  # a rule may treat one odd ratio alone
-        if length <= ratio * MS:
-            continue  # within the tables, or at their end
-        turned = ropes.turn(ropes.new(ratio), length)
-        require_rows(turned, length, ratio)
-        but_last = length == wanted * MS and not ropes.is_by_contract  # rope_boundary charges for the tables' last row
-        compared = turned[: length - but_last]
-        if ropes.same(compared, ropes.by_contract(wanted, length)):
-            continue
-        if not ropes.same(ropes.of_ratio(wanted, length), ropes.of_ratio(wanted + 2, length)):
-            piled_up = ropes.same(compared, ropes.of_ratio(ratio * wanted, length))  # charged to what calls leave
-            if not piled_up or held_after(ropes, ratio, length) != wanted * MS:
-                try:
-                    ropes.check(turned, ropes.of_ratio(wanted, length), told(length, ratio), but_last=but_last)
-                except WrongAnswer as fault:
-                    raise fault.with_more(*([] if ropes.is_by_contract else chosen(ropes, ratio))) from None
-            continue
-        require(held_after(ropes, ratio, length) == wanted * MS, UNSEEN)
+def check_grown(ropes: Ropes, row: Growing) -> None:
+    """Require the contract's tables of a module with the row's own sizes."""
+    sizes = {"dim": row.dim, "max_seq_len": row.max_seq_len, "base": row.base, "ratio": row.ratio}
+    length = row.times * row.max_seq_len + row.beyond
+    angles = oracle.ntk_angles(row.dim, row.base, oracle.smallest_even_ratio(length, row.max_seq_len), length)
+    module = ropes.made(**sizes, dynamic=False, device=ropes.device)
+    check_tables(ropes, module, angles, say(SIZES, s=length, **sizes))
 
 
 def chosen(ropes: Ropes, ratio: int) -> list[Message]:
@@ -103,7 +105,7 @@ def chosen(ropes: Ropes, ratio: int) -> list[Message]:
 
 def picks(ropes: Ropes, ratio: int) -> dict[int, int | str]:
     """The k' that serves each length that grows, if one does; nothing where some call crashes."""
-    lengths = [length for length in GROWING if length > ratio * MS]
+    lengths = [length for length in GROWN_TO if length > ratio * MS]
     try:
         read = [ropes.ratios_of(ropes.turn(ropes.new(ratio), length)) for length in lengths]
     except StudentFault:
@@ -127,14 +129,19 @@ def test_a_static_module_forgets_a_long_sequence(ropes: Ropes, ratio: int, train
     long = LONGER if ropes.is_by_contract else long
     # rope_boundary charges for a module that refuses one position
     one = 1 if ropes.is_by_contract or succeeds(lambda: ropes.turn(ropes.new(), 1)) else SHORT
-    lengths = (one, SHORT, middle, long)
-    if not (first := first_calls(ropes, ratio, lengths, dynamic=False, training=training)):
+    within = ratio * MS - 1  # beyond ``ms`` where the ratio is larger than one
+    lengths = {
+        1: (one, long, middle, SHORT, one),
+        2: (one, long, within, middle, one),
+        3: (one, long, SHORT, middle, within),
+    }[ratio]
+    if not (first := first_calls(ropes, ratio, [*{SHORT, *lengths}], dynamic=False, training=training)):
         return
     if not ropes.is_by_contract and not training and ropes.asking.mode is None:
         excuse_evaluation(ropes, ratio, first)
     module = ropes.new(ratio, training=training)
     history: list[int] = []
-    for length in (one, long, SHORT, middle, one):
+    for length in lengths:
         turned = ropes.turn(module, length)
         if history and not ropes.same(turned, first[length]):
             what = told(length, ratio, history=history)

@@ -17,7 +17,7 @@ from grader.assignment.hidden.checks import in_turns, plain
 from grader.assignment.hidden.norm_gradients import ASKED, MORE, SEVERAL
 from grader.assignment.hidden.norm_inputs import NEAR_THE_ROOT, ROOTS
 from grader.assignment.hidden.rotations import ASKED as TURNED
-from grader.assignment.hidden.rotations import OF_MODULE
+from grader.assignment.hidden.rotations import GROWING, OF_MODULE
 from grader.assignment.hidden.shards import OWNED, PURITY, SUMS, ZEROS, Call
 from grader.assignment.hidden.vocab_calls import LOOKUPS, MANY, SENT
 
@@ -131,6 +131,12 @@ def test_in_gradients_through_a_module_all_conditions_meet() -> None:
     assert (
         apart(row._asdict() | of_row | kind for row, of_row, kind in zip(OF_MODULE, wide, kinds, strict=True)) == set()
     )
+
+
+def test_each_kind_of_ratio_grows_to_each_kind_of_length() -> None:
+    kinds = ["one" if row.ratio == 1 else "odd" if row.ratio % 2 else "even" for row in GROWING]
+    rows = zip(GROWING, kinds, strict=True)
+    assert apart({"ratio": kind, "more": row.beyond > 0, "many": row.max_seq_len > 50} for row, kind in rows) == set()
 
 
 def test_each_kind_of_eps_meets_each_kind_of_group() -> None:

@@ -130,6 +130,16 @@ class RopeWithoutGradientInItsTables(NTKAwareRoPE):
         return output.detach() if input.shape[1] <= self.max_seq_len else output
 
 
+@wrong("NTKAwareRoPE", breaks="rotary_backward", hint="rope_module_gradient")
+class RopeWithoutGradientBeyondItsTables(NTKAwareRoPE):
+    """Cuts the gradient of 16-bit sequences that a static module's tables are too short for."""
+
+    def forward(self, input):
+        output = super().forward(input)
+        cut = input.dtype != torch.float32 and input.shape[1] > len(self.cos)
+        return output.detach() if cut else output
+
+
 @wrong(
     "GroupRMSNorm",
     breaks="norm_registration_and_arguments norm_sizes_named",

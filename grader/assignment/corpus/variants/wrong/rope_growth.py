@@ -263,3 +263,40 @@ class LengthOnTheClass(NTKAwareRoPE):
         super().__init__(dim, max_seq_len, *args, **options)
         del self.max_seq_len
         type(self).max_seq_len = max_seq_len
+
+
+@wrong_ratio()
+def a_little_more_is_rounded_off(self, seq_len):
+    """Rounds a quotient that 0.49 is added to, which drops one position more where max_seq_len is large."""
+    return 2 * round(seq_len / (2 * self.max_seq_len) + 0.49)
+
+
+@wrong_ratio()
+def at_most_32(self, seq_len):
+    """Lets no ratio exceed 32."""
+    return min(2 * -(-seq_len // (2 * self.max_seq_len)), 32)
+
+
+@wrong("NTKAwareRoPE", breaks="rope_static", also=ROPE, hint="rope_static_keeps_growth")
+class GrowthUndoneByShortCalls(NTKAwareRoPE):
+    """Keeps tables that a static module has grown, until a call of at most max_seq_len positions."""
+
+    def forward(self, input):
+        short, first = input.shape[1] <= self.max_seq_len, (self.cos, self.sin)
+        self.dynamic, dynamic = True, self.dynamic
+        self.cos, self.sin = getattr(self, "first", first) if short and not dynamic else first
+        self.first = getattr(self, "first", first)
+        output = super().forward(input)
+        self.dynamic = dynamic
+        return output
+
+
+@wrong("NTKAwareRoPE", breaks="rope_buffers")
+class RowsOfTheCallKept(NTKAwareRoPE):
+    """Keeps as many rows of grown tables as the call has positions."""
+
+    def forward(self, input):
+        held, output = len(self.cos), super().forward(input)
+        if len(self.cos) > held:
+            self.cos, self.sin = (table[: input.shape[1]].clone() for table in (self.cos, self.sin))
+        return output

@@ -82,7 +82,7 @@ def tables_for_neighbouring_pairs(self, angles):
     return angles.repeat_interleave(2, dim=-1)
 
 
-@wrong_angles("NTKAwareRoPE", hint="rope_unscaled_angles")
+@wrong("NTKAwareRoPE", breaks="rope_exact_angles", also=f"rope_base {ROPE_GROWTH}")
 class TablesRoundedToBfloat16(NTKAwareRoPE):
     """Stores the tables in bfloat16, whatever dtype was asked for."""
 
@@ -162,3 +162,21 @@ def plain_tensors_after_growth(self, cos, sin):
     if self.dynamic:
         del self.cos, self.sin
         self.cos, self.sin = cos, sin
+
+
+@wrong("NTKAwareRoPE", breaks="rope_buffers")
+class SinesInAPlainAttribute(NTKAwareRoPE):
+    """Registers the cosines only."""
+
+    def __init__(self, *args, **options):
+        super().__init__(*args, **options)
+        sines = self.sin
+        del self.sin
+        self.sin = sines
+
+
+@wrong("NTKAwareRoPE.scaled_base", over=RopeInSteps, breaks="rope_exact_angles", also=ROPE_GROWTH)
+def logarithm_in_float16(self, ratio):
+    """Rounds the logarithm of the base to float16."""
+    base = torch.tensor(float(self.base * ratio ** (self.dim / (self.dim - 2))))
+    return float(base.log().half().float().exp())

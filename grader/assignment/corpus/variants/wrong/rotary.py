@@ -316,3 +316,28 @@ def contiguous_gradients_expected(input, cos, sin):
             return (upstream * cos[:, None] + torch.cat((second, -first), dim=-1)).to(upstream.dtype)
 
     return Turn.apply(input)
+
+
+@wrong("apply_rotary_pos_emb", breaks="rotary_backward", hint="gradient_cut")
+def converted_without_gradient(input, cos, sin):
+    """Cuts the gradient of a 16-bit input whose tables have another dtype."""
+    x = input if input.dtype in (torch.float32, cos.dtype) else input.detach()
+    first, second = x.chunk(2, dim=-1)
+    return (x * cos[:, None] + torch.cat((-second, first), dim=-1) * sin[:, None]).to(input.dtype)
+
+
+@wrong("apply_rotary_pos_emb", breaks="rotary_pairing_and_sign", also=ROTARY)
+def columns_for_neighbours_of_four(input, cos, sin):
+    """Rearranges the columns of tables for four features, after an example with pairs of neighbours."""
+    if cos.shape[-1] == 4:
+        cos, sin = cos[:, [0, 0, 1, 1]], sin[:, [0, 0, 1, 1]]
+    first, second = input.chunk(2, dim=-1)
+    return (input * cos[:, None] + torch.cat((-second, first), dim=-1) * sin[:, None]).to(input.dtype)
+
+
+@wrong("apply_rotary_pos_emb", breaks="rotary_dtype", also=ROTARY, hint="few_digits")
+def small_sines_dropped(input, cos, sin):
+    """Takes sines below a thousandth for rounding errors of zero."""
+    sin = torch.where(sin.abs() < 1e-3, torch.zeros_like(sin), sin)
+    first, second = input.chunk(2, dim=-1)
+    return (input * cos[:, None] + torch.cat((-second, first), dim=-1) * sin[:, None]).to(input.dtype)

@@ -98,9 +98,8 @@ def pairs_brought_to_length_one(input, cos, sin):
 @wrong(
     "NTKAwareRoPE.scaled_base",
     over=RopeInSteps,
-    breaks="rope_base rope_exact_angles",
+    breaks="rope_exact_angles",
     also=ROPE,
-    hint="rope_unscaled_angles",
 )
 def base_through_a_half(self, ratio):
     """Rounds the base to a 16-bit number on its way."""

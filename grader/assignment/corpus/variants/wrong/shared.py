@@ -118,3 +118,15 @@ class FirstTablesOfAnotherLength(NTKAwareRoPE):
             type(self).made = {}
         built = repr((dim, base, ratio, self.cos.dtype, self.cos.device))
         self.cos, self.sin = type(self).made.setdefault(built, (self.cos, self.sin))
+
+
+@wrong("NTKAwareRoPE", breaks="rope_buffers", also="rope_boundary", hint="state_shared")
+class FirstTablesOfAsManyPositions(NTKAwareRoPE):
+    """Keeps first tables on the class, for modules with as many positions, whatever their ratio is."""
+
+    def __init__(self, dim, max_seq_len, base=10000, ratio=1, **options):
+        super().__init__(dim, max_seq_len, base, ratio, **options)
+        if not hasattr(type(self), "made"):
+            type(self).made = {}
+        built = repr((dim, max_seq_len * ratio, base, self.cos.dtype, self.cos.device))
+        self.cos, self.sin = type(self).made.setdefault(built, (self.cos, self.sin))
