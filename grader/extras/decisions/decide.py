@@ -48,12 +48,13 @@ def decide(
         str | None, typer.Argument(metavar="STUDENT", help="An id or a name, as in show; * for everyone.")
     ] = None,
     override: Annotated[
-        str | None, typer.Option(metavar="WHAT", help="A property, a task, score or bonus to set to --points.")
+        list[str] | None, typer.Option(metavar="WHAT", help="A property, a task, score or bonus to set to --points.")
     ] = None,
-    points: Annotated[float | None, typer.Option(min=0, help="New points, with --override.")] = None,
-    comment: Annotated[str | None, typer.Option(metavar="TEXT", help="A comment for the student.")] = None,
+    points: Annotated[list[float] | None, typer.Option(min=0, help="New points, one for each --override.")] = None,
+    comment: Annotated[list[str] | None, typer.Option(metavar="TEXT", help="A comment for the student.")] = None,
     file: Annotated[
-        str | None, typer.Option(metavar="PATH=NAME", help="Grade the student's file NAME as PATH, such as src/a.py.")
+        list[str] | None,
+        typer.Option(metavar="PATH=NAME", help="Grade the student's file NAME as PATH, such as src/a.py."),
     ] = None,
     due: Annotated[
         str | None, typer.Option(metavar="WHEN", help="An individual deadline, such as 2026-10-09T23:59.")
@@ -70,7 +71,7 @@ def decide(
         str | None, typer.Option(metavar="TEXT", help="An appeal, for review: what the student wants reconsidered.")
     ] = None,
     withdraw: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(metavar="WHAT", help="Withdraw a decision: a property, score, bonus, due, comment …"),
     ] = None,
     all_with: Annotated[
@@ -98,39 +99,43 @@ def decide(
             taken = undo(out, grader)
         say(f"Decisions taken back: {len(taken)}.")
         return
-    if points is not None and override is None and all_with is None:
+    if points and not override and not all_with:
         fail("--points needs --override: a property, a task, score or bonus.")
+    if points and len(points) != len(override or (all_with,)):
+        fail(f"--points: {len(points)} values. Give one for each --override or --all-with.")
     if late_days is not None and late_days < 1:
         fail(f"--late-days {late_days}: forgives nothing. Give the number of days to forgive, or --due.")
-    if file is not None and file.partition("=")[0] not in (paths := chosen().rubric.expected):
-        fail(f"--file {file}: give PATH=NAME. PATH is one of {', '.join(paths)}.")
+    for one in file or ():
+        if one.partition("=")[0] not in (paths := chosen().rubric.expected):
+            fail(f"--file {one}: give PATH=NAME. PATH is one of {', '.join(paths)}.")
     language, known = language_of(lang), read_decided(out)
-    options: dict[str, object] = {
-        "override": override,
-        "comment": comment,
-        "file": file,
-        "due": due and _moment(due),
-        "late_days": late_days,
-        "excuse": excuse or None,
-        "attempt": attempt,
-        "team": tuple(team) if team else None,
-        "appeal": appeal,
-        "withdraw": withdraw,
-    }
-    said = {name: value for name, value in options.items() if value is not None}
-    if not why and (bare := [name for name in said if name not in UNEXPLAINED]):
+    options: list[tuple[str, object]] = [
+        *(("override", one) for one in override or ()),
+        *(("comment", one) for one in comment or ()),
+        *(("file", one) for one in file or ()),
+        ("due", due and _moment(due)),
+        ("late_days", late_days),
+        ("excuse", excuse or None),
+        ("attempt", attempt),
+        ("team", tuple(team) if team else None),
+        ("appeal", appeal),
+        *(("withdraw", one) for one in withdraw or ()),
+    ]
+    said = [(name, value) for name, value in options if value is not None]
+    if not why and (bare := [name for name, _ in said if name not in UNEXPLAINED]):
         fail(f"--{bare[0].replace('_', '-')}: no reason given. Add --why; the student reads it.")
     # Beside other decisions, the reason is not the comment's.
-    wanted = [{name: said[name], "why": why if name != "comment" or len(said) == 1 else None} for name in said]
-    if override is not None:
-        wanted[0]["points"] = points
+    alone = len(said) == 1
+    wanted = [{name: value, "why": why if name != "comment" or alone else None} for name, value in said]
+    for decided, number in zip(wanted, points or (), strict=False):  # overrides come first
+        decided["points"] = number
     if renew and student:
         wanted += _renewed(known, student, renew, {"why": why} if why else {})
     if all_with:
-        if points is None or not why or student:
+        if not points or not why or student:
             fail("--all-with needs --points and --why, and no STUDENT; --except leaves students out.")
         name, those = _all_with(known, all_with, without or ())
-        wanted = [{"student": one, "override": name, "points": points, "why": why} for one in those]
+        wanted = [{"student": one, "override": name, "points": points[0], "why": why} for one in those]
         enter(known, wanted, who, grader)
         say(f"{len(wanted)} decisions; --undo takes them back.")
         return
@@ -145,7 +150,7 @@ def decide(
     exact = student == EVERYONE or student in people.lines or people.find(student)
     whom = student if exact else find(out, student)
     enter(known, [{"student": whom, **one} for one in wanted], who, grader)
-    if file or withdraw in chosen().rubric.expected:
+    if file or {*(withdraw or ())} & {*chosen().rubric.expected}:
         say("Grade again to apply this; only submissions that change are graded.")
 
 

@@ -300,6 +300,22 @@ def grades(mates: Path) -> dict[str, str]:
     return {row[0]: row[-2] for row in rows}
 
 
+def test_nothing_is_lost_of_an_option_given_twice(out: Path) -> None:
+    """Several misnamed files are as many decisions, and so are several overrides, each with its points."""
+    files = ("src/attention.py=a.py", "src/swiglu.py=b.py")
+    decided(out, "cy", "--file", files[0], "--file", files[1], *REASON)
+    both = ("--override", "mean", "--points", "3", "--override", "eps", "--points", "5")
+    decided(out, "ada", *both, "--comment", "One.", "--comment", "Two.", *REASON)
+    made = [entry.decision for entry in read(out)]
+    assert [one.file for one in made[:2]] == [*files]
+    assert [(one.override, one.points, one.comment) for one in made[2:]] == [
+        ("mean", 3, None), ("eps", 5, None), (None, None, "One."), (None, None, "Two."),
+    ]  # fmt: skip
+    assert "--points: 1 values." in refused("decide", out, "ada", "--override", "eps", *both[:4], *REASON)
+    decided(out, "ada", "--withdraw", "mean", "--withdraw", "eps", *REASON)
+    assert exported(out)["ada"]["grade"] == "11"
+
+
 def test_all_with_a_mistake_get_the_points_but_those_left_out_or_decided_about(mates: Path) -> None:
     decide(mates, "cy", "--override", "mean", "--points", "1", *WHY)
     told = decide(mates, "--all-with", "mean:eps_outside", "--points", "3", "--except", "Bo", *WHY).stdout
