@@ -57,6 +57,7 @@ from grader.core.judge.faults import without_excuse as without_excuse
 from grader.core.judge.student import Student as Student
 from grader.core.judge.student_objects import StudentFunction as StudentFunction
 from grader.core.judge.student_objects import StudentModule as StudentModule
+from grader.core.judge.student_objects import without_gradients as without_gradients
 
 # messages
 from grader.core.judge.wording import ALIKE as ALIKE
@@ -75,6 +76,7 @@ from grader.core.messages import say as say
 from grader.core.messages import stated as stated
 
 # cases
+from grader.core.results.outcome import PASSES_ALONE as PASSES_ALONE
 from grader.core.results.outcome import is_elsewhere as is_elsewhere
 
 dtypes = pytest.mark.parametrize("dtype", DTYPES, ids=name)  # a test for each, with a readable id

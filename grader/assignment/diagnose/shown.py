@@ -147,14 +147,14 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "output_reused": (told("a later call changes the output of an earlier one"),),
     "rope_persistent_tables": (told("state_dict() lists {names}"),),
     "input_changed": (told(checks.AFTER, what="the input"),),
-    "shard_one_mode": (told(checks.ONE_MODE),),
+    "shard_one_mode": (told(checks.ONE_MODE, checks.NO_GRAD, checks.RECORDED),),
     "ids_changed_in_place": (told(checks.AFTER, what="input_ids"),),
     "norm_rounded_to_gamma": (
         told(STEPS, case="a_float32_input_is_not_rounded"),
         told(norm.OF_GROUPS, norm.BESIDE_FLOAT32, case="squares_neither"),  # with a gamma of the input's dtype
         told(norm.OF_GROUPS, norm.BESIDE_FLOAT32, case="only_the_output", dtype="bfloat16"),  # as well
     ),
-    "mode_matters": (EVALUATION, told(checks.ONE_MODE)),
+    "mode_matters": (EVALUATION, told(checks.ONE_MODE, checks.NO_GRAD, checks.RECORDED)),
     "vocab_lookup_16_bit_ids": (told(CONVERTED),),
     "shard_16_bit_ids": (told(CONVERTED),),
     "ids_in_memory_order": (told(IN_MEMORY),),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final, TypeVar
 
 import pytest
@@ -37,6 +38,7 @@ from grader.testing import (
     require,
     say,
     stated,
+    without_gradients,
 )
 
 DRAWS: Final = {"uniform": "{dtype} uniform draw with seed {seed}", "normal": "{dtype} normal draw with seed {seed}"}
@@ -59,6 +61,7 @@ ALONE = say("alone, in a new process, these are right: other modules or earlier 
 UNSEEDED = say("two new modules with this seed hold different numbers")
 SEEDED = say("two new modules with this seed hold the same numbers, but not the first of this seed or of one near it")
 RIGHT_AGAIN = say("after reset_parameters() it is right; the draw by the constructor is not")
+WRONG_FOR = "for {sizes} it is wrong, too"
 RIGHT_FOR = "for {sizes} it is right"
 WIDE_RIGHT = say(
     "\nThis table is bfloat16, with ids from 257 on; with a float32 table, the same ids give their own rows."
@@ -66,8 +69,16 @@ WIDE_RIGHT = say(
 FIRST_TOO = say("the first draw, by the constructor, is wrong as well")
 UNCHANGED = say("it is the input, unchanged")
 IN_EVALUATION = say("the output in evaluation mode, compared with training mode")
-ONE_MODE = say("\nThis fails in {mode} mode only; in {other} mode it passes. Here, eval mode records no gradients.")
-NO_GRAD = say("\nThis fails under torch.no_grad() only; where gradients are recorded it passes.")
+ONE_MODE = say("\nThis fails in {mode} mode only; in {other} mode it passes: look for self.training.")
+NO_GRAD = say(
+    "\nThis fails under torch.no_grad(), whatever the mode; where gradients are recorded it passes: "
+    "look for is_grad_enabled() and requires_grad."
+)
+RECORDED = say(
+    "\nThis fails where gradients are recorded, whatever the mode; under torch.no_grad() it passes: "
+    "look for is_grad_enabled() and requires_grad."
+)
+NEEDED = say("\nThis fails only for an input that needs no gradient; with requires_grad=True it passes.")
 HELD = "it is right for {what} made of numbers that 16 bits hold"
 UNFROZEN = say("\nThis fails where the parameter requires no gradient; where it does, it passes.")
 OF_INPUT = "{dtype} gradient of the input, {sizes}"
@@ -199,7 +210,7 @@ def check_beside(student: Student, check: Callable[[bool], None]) -> None:
     """
     try:
         check(True)
-    except (WrongAnswer, Crashed) as fault:
+    except WrongAnswer as fault:  # what code raises, it says itself
         raise fault.with_more(ALONE if right_alone(student, lambda: check(False)) else None) from None
 
 
@@ -226,13 +237,13 @@ def succeeds(ask: Callable[[], object]) -> bool:
     return True
 
 
-def in_mode(check: Callable[[bool], T], training: bool, told: Callable[[bool], Message | None] | None = None) -> T:
-    """Check a module in one mode; a fault says if the same passes in the other one, perhaps in other words."""
+def in_mode(check: Callable[[bool], T], training: bool) -> T:
+    """Check a module in one mode; a fault says if the same passes in the other one, and what decides."""
     try:
         return check(training)
     except (WrongAnswer, Crashed) as fault:
         alone = succeeds(lambda: check(not training)) and not succeeds(lambda: check(training))  # not by chance
-        raise fault.with_more((told or failing_in)(training) if alone else None) from None
+        raise fault.with_more(failing_in(training, check) if alone else None) from None
 
 
 def modes_of(dtype: torch.dtype) -> tuple[bool, ...]:
@@ -260,15 +271,18 @@ def check_untouched(
         The outputs.
     """
 
-    def observed(recording: bool) -> Tensor:
+    def observed(recording: bool, given: Sequence[Tensor] = arguments) -> Tensor:
         if isinstance(called, StudentModule):
             called.train(recording)
-        output, after = called.observe(*arguments, recording=recording, then=mirrored(*arguments))
+        output, after = called.observe(*given, recording=recording, then=mirrored(*given))
         check(after)
         return output
 
-    told = None if isinstance(called, StudentModule) else lambda recording: None if recording else NO_GRAD
-    return [in_mode(observed, training, told) for training in modes]
+    def as_data(recording: bool) -> Tensor:
+        with where_none_is_needed(partial(observed, True), *arguments) if recording else nullcontext():
+            return observed(recording)
+
+    return [in_mode(as_data, training) for training in modes]
 
 
 def mirrored(*arguments: Tensor) -> list[Tensor]:
@@ -331,10 +345,28 @@ def laid_out(check: Callable[[Tensor], T], upstream: Tensor, layout: Layout = ac
         raise fault.with_more(ARRIVING if layout is not plain and succeeds(lambda: check(upstream)) else None) from None
 
 
-def failing_in(training: bool) -> Message:
-    """Says in which mode alone a check fails."""
+def failing_in(training: bool, check: Callable[[bool], object]) -> Message:
+    """Says in which mode alone a check fails, or that the mode has no part in it, but whether gradients are recorded.
+
+    Evaluation records none, so training that records none either tells these apart.
+    """
+    with without_gradients():
+        passes_unrecorded = succeeds(lambda: check(True))
+    if passes_unrecorded is training:
+        return RECORDED if training else NO_GRAD
     mode, other = ("train", "eval") if training else ("eval", "train")
     return ONE_MODE.filled(mode=mode, other=other)
+
+
+@contextmanager
+def where_none_is_needed(check: Callable[[list[Tensor]], object], *arguments: Tensor) -> Iterator[None]:
+    """Around a check of a call in training: a fault says if the same passes for ``arguments`` that need a gradient."""
+    try:
+        yield
+    except (WrongAnswer, Crashed) as fault:
+        needing = [one.clone().requires_grad_(one.is_floating_point()) for one in arguments]
+        is_input = any(one.requires_grad for one in needing)
+        raise fault.with_more(NEEDED if is_input and succeeds(lambda: check(needing)) else None) from None
 
 
 def check_output_dtype(build: Callable[[torch.dtype], StudentModule], ids: Tensor, dtype: torch.dtype) -> None:

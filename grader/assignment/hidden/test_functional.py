@@ -6,7 +6,7 @@ function turns one vector.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import product
 
@@ -20,6 +20,7 @@ from grader.assignment.hidden.checks import (
     OF_INPUT,
     RIGHT_FOR,
     UNCHANGED,
+    WRONG_FOR,
     across,
     check_digits,
     check_untouched,
@@ -258,11 +259,21 @@ def test_every_batch_row_and_head_turns_alike(
             stays = fault.error_ulp is not None and torch.equal(numbers(output, x.shape), x.double())
             raise fault.with_more(UNCHANGED if stays else None, RIGHT_TOGETHER) from None
         if fault.error_ulp is None or read.convention is None:
-            raise
+            raise fault.with_more(*told_of_ones(student, seed, shape, device)) from None
         told = told_left(output, expected, x) or told_position(output, read.convention, x, cos, sin)
         dense, judged = partial(call, student, x.contiguous(), cos, sin, device), (expected, turning_scale(x))
         right = succeeds(lambda: check_close(dense(), *judged, torch.float32, SAME_LIMIT, FLOAT32))
         raise fault.with_more(told, RIGHT_CONTIGUOUS if right else None) from None
+
+
+def told_of_ones(student: Student, seed: int, shape: tuple[int, ...], device: str) -> Iterator[Message]:
+    """Of each dimension of one element, whether the output has the right shape if it has two, for messages."""
+    for axis, size in zip(range(3), ("b", "s", "nh"), strict=True):
+        if shape[axis] == 1:
+            other = (*shape[:axis], 2, *shape[axis + 1 :])
+            given = by_heads(seed, other), *tables(seed, other[1], other[3])
+            right = succeeds(lambda: check_shape(call(student, *given, device), given[0].shape))  # noqa: B023
+            yield say(RIGHT_FOR if right else WRONG_FOR, sizes=f"{size}=2")
 
 
 def likeness_by_contract(student: Student, seed: int, row: Asked, device: str) -> None:

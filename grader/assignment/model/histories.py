@@ -12,7 +12,17 @@ from itertools import islice
 import torch
 from torch import Tensor
 
-from grader.testing import Message, StudentFault, StudentModule, WrongAnswer, error_in_ulp, name, quoted, say
+from grader.testing import (
+    Message,
+    StudentFault,
+    StudentModule,
+    WrongAnswer,
+    error_in_ulp,
+    name,
+    quoted,
+    say,
+    without_gradients,
+)
 
 SAME = 4.0  # ulp: the same code on the same numbers; at another place in memory, kernels may add in another order
 
@@ -54,6 +64,11 @@ RAISES = "{what} raises an exception after {before}; on a new module it does not
 STILL_BEFORE = say("it still uses the parameter's value from before the update")
 RIGHT_ANEW = say("where every call gets a new tensor it is right; here calls get the same one, with new numbers in it")
 RIGHT_AFTER = "after {before} it is right"
+UNRECORDED = say(
+    "it is the same without eval(), under torch.no_grad(): look for is_grad_enabled() and requires_grad, "
+    "not for self.training"
+)
+EVALUATING = say("in train mode, under torch.no_grad(), it is right: look for self.training")
 OTHER_BUILT = say("the construction of a module with other arguments")
 ALIKE_UPDATED = say("an update of another module with the same arguments")
 Values = tuple[Tensor, ...]  # a parameter's value, in alternative layouts
@@ -115,6 +130,7 @@ def check_history(make: Make, steps: Sequence[Step], start: Values, excuse: Call
             others = _calls_without_effect(make, shortest, steps, start)
             if not _differs(make, shortest, start, in_place=False):
                 others.insert(0, RIGHT_ANEW)
+            others += _told_mode(make, shortest, start)
             try:
                 _play(make(start), shortest)
                 message = say(OTHERWISE, **done).then(*_told(make, shortest, steps, start), *others)
@@ -192,6 +208,14 @@ def _told(make: Make, steps: Sequence[Step], every: Sequence[Step], start: Value
     if all(is_stale) and (len(lasts) > 1 or not is_again[0]):
         return [STILL_BEFORE]
     return [say("it is the output of an earlier call")] if is_again[0] and not all(is_stale) else []
+
+
+def _told_mode(make: Make, shortest: Sequence[Step], start: Values) -> list[Message]:
+    """Whether a history with calls in evaluation fails by the mode, or since these record no gradients."""
+    if not any(step.mode is False for step in shortest):
+        return []
+    with without_gradients():
+        return [UNRECORDED if _differs(make, [one for one in shortest if one.mode is None], start) else EVALUATING]
 
 
 def _unlike(one: Tensor | None, other: Tensor | None) -> bool:

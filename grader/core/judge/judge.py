@@ -17,9 +17,11 @@ from grader import __version__
 from grader.core.intake.submission import Submission
 from grader.core.messages import Message, as_data, say
 from grader.core.results.outcome import (
+    ALL,
     ALSO,
     APART,
     NOTHING_LOST,
+    PASSES_ALONE,
     CaseResult,
     Outcome,
     by_property,
@@ -51,6 +53,7 @@ from .judging import rehearse, run_tests
 from .replay import Lender
 from .student import StartWorker, Student
 
+TELLING = (Outcome.FAILED, Outcome.CRASHED)  # of which conditions are told
 DTYPE_NAMED = re.compile(r"(?:bfloat16|float16|float32)$")
 
 
@@ -136,13 +139,25 @@ class Judge:
         for name, cases in by_name.items():
             mistake = None
             if (outcome := property_outcome(cases)) is Outcome.FAILED:
-                announce(name)
+                cases = self._told_alone(student, name, cases)
                 failing = {case.id: case.message for case in cases if case.outcome is Outcome.FAILED}
                 mistake = diagnosis.diagnose(student, name, failing)
             properties[name] = _property_report(name, outcome, cases, mistake)
         student.start_afresh()
         lender.end_idle()
         return self._report(submission, properties, _grader_error(by_name), started, clock)
+
+    def _told_alone(self, student: Student, name: str, cases: Sequence[CaseResult]) -> Sequence[CaseResult]:
+        """A property's cases, of which the first failing one says if it passes where no other case came before it."""
+        student.announce(name)
+        first = next(case for case in cases if case.outcome is Outcome.FAILED)
+        if first is cases[0]:
+            return cases
+        student.begin(name)
+        alone = self._tests.run_alone(student, first)
+        is_other = alone.outcome is Outcome.PASSED and not alone.excuses
+        told = replace(first, message=first.message.then(say(PASSES_ALONE))) if is_other else first
+        return [told if case is first else case for case in cases]
 
     def give_up(self, identifier: str, reason: str) -> Report:
         """The report of a submission during which judges have died; its files are not looked at here, to be safe."""
@@ -229,15 +244,14 @@ def _task_report(task: Task, properties: Mapping[str, PropertyReport]) -> TaskRe
 
 def _property_report(name: str, outcome: Outcome, cases: Sequence[CaseResult], mistake: str | None) -> PropertyReport:
     """A property's report, still without points, title and hint."""
-    told = (Outcome.FAILED, Outcome.CRASHED)
-    by_words, by_dtypes = _set_apart(cases) if any(case.outcome in told for case in cases) else ({}, [])
+    by_words, by_dtypes = _set_apart(cases) if any(case.outcome in TELLING for case in cases) else ({}, [])
 
     def set_apart(case: CaseResult) -> CaseResult:
         test, *parts = case.id.split("-")
         names_a_dtype = any(map(DTYPE_NAMED.search, parts))
         return replace(case, message=case.message.then(*by_words.get(test, ()), *by_dtypes * names_a_dtype))
 
-    cases = [set_apart(case) if case.outcome in told else case for case in cases]
+    cases = [set_apart(case) if case.outcome in TELLING else case for case in cases]
     return PropertyReport(
         id=name,
         title="",
@@ -260,8 +274,10 @@ def _set_apart(cases: Sequence[CaseResult]) -> tuple[dict[str, list[Message]], l
         What words say of a test's cases, and what dtypes say, which holds for the cases that are named after a dtype.
     """
     axes: dict[tuple[str, str], dict[str, set[bool]]] = {}
+    ends: dict[str, list[CaseResult]] = {}
     for case in cases:
         test, *parts = case.id.split("-")
+        ends.setdefault(test, []).append(case)
         for place, part in enumerate(() if is_elsewhere(case.id) else parts):
             if (dtype := DTYPE_NAMED.search(part)) or part.replace("_", "").isalpha() or "=" in part:  # no bare numbers
                 axis = ("", part[: dtype.start()]) if dtype else (test, str(place))
@@ -273,9 +289,15 @@ def _set_apart(cases: Sequence[CaseResult]) -> tuple[dict[str, list[Message]], l
             told.setdefault(of_test, {})[say(APART, failing=failing, working=working)] = None
     first = next((case for case in cases if case.outcome not in NOTHING_LOST), None)
     narrow = first and {"float16", "bfloat16"} & {*first.id.split("-")} and not first.message.fields(OTHER_DTYPE)
-    also = bool(narrow) and axes.get(("", ""), {}).get("float32") == {False}
-    by_dtypes = told.pop("", {})
-    return {test: [*said] for test, said in told.items()}, [*({} if told else by_dtypes), *[ALSO] * also]
+    beside = ends.get(first.id.split("-")[0], []) if first else []
+    wide = [case.outcome is not Outcome.PASSED for case in beside if "float32" in case.id.split("-")]
+    also = bool(narrow) and (any(wide) or axes.get(("", ""), {}).get("float32") == {False})
+    by_dtypes = [*({} if told.keys() - {""} else told.pop("", {})), *[ALSO] * also]
+    told.pop("", None)
+    for test, alike in ends.items():
+        if len(alike) > 1 and all(case.outcome in TELLING for case in alike):
+            told.setdefault(test, {})[say(ALL, n=len(alike))] = None
+    return {test: [*said] for test, said in told.items()}, by_dtypes
 
 
 def _case_report(case: CaseResult) -> CaseReport:

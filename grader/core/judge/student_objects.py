@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Protocol, overload
 
@@ -14,7 +16,18 @@ from grader.core.messages import Message, say
 from .faults import InvalidReply, StudentFault, masked
 
 SEVERAL, MALFORMED = say("several values"), say("a malformed reply")
+RECORDING: ContextVar[bool] = ContextVar("RECORDING", default=True)
 MAX_NAMES = 8  # of entries in a state dict: more would only fill the report
+
+
+@contextmanager
+def without_gradients() -> Iterator[None]:
+    """Inside, calls in training mode record no gradients either, as under ``torch.no_grad()``."""
+    before = RECORDING.set(False)
+    try:
+        yield
+    finally:
+        RECORDING.reset(before)
 
 
 class Asked(Protocol):
@@ -56,7 +69,7 @@ class StudentFunction:
         Raises:
             InvalidReply: If that is no tensor. Of several values, the first counts, and one property charges for it.
         """
-        output = self.student.request(self.name, "call", target=self.target, arguments=list(arguments))
+        output = self.student.request(self.name, "call", target=self.target, **_called_with(arguments))
         return self._one_tensor(output)
 
     def observe(
@@ -67,8 +80,8 @@ class StudentFunction:
         Raises:
             WrongAnswer: If another call, which comes ``then`` with arguments of its own, changes that output.
         """
-        values: dict[str, Any] = {"target": self.target, "arguments": list(arguments)}
-        values |= ({} if recording else {"recording": False}) | ({"then": list(then)} if then else {})
+        values: dict[str, Any] = {"target": self.target, **_called_with(arguments, recording)}
+        values |= {"then": list(then)} if then else {}
         match self.student.request(self.name, "observe", **values):
             case {"output": output, "arguments_after": list(after)} if _as_sent(after, arguments):
                 return self._one_tensor(output), after
@@ -108,6 +121,13 @@ class StudentFunction:
         raise InvalidReply(MALFORMED)
 
 
+def _called_with(arguments: Sequence[Tensor], recording: bool = True) -> dict[str, Any]:
+    """The arguments of a call, whether it records no gradients, and whether one of them needs a gradient."""
+    how = {} if recording and RECORDING.get() else {"recording": False}
+    needing = {"needing": True} if any(argument.requires_grad for argument in arguments) else {}
+    return {"arguments": list(arguments), **how, **needing}
+
+
 def _as_sent(after: list[Any], sent: tuple[Tensor, ...]) -> bool:
     """Whether as many tensors came back as were sent."""
     return len(after) == len(sent) and all(isinstance(tensor, Tensor) for tensor in after)
@@ -142,7 +162,7 @@ class StudentModule(StudentFunction):
 
     def again(self, *arguments: Tensor) -> Tensor:
         """Call it with the tensors of its last call, changed in place to hold these numbers, if they are like these."""
-        more = {"target": self.target, "arguments": list(arguments), "again": True}
+        more = {"target": self.target, **_called_with(arguments), "again": True}
         return self._one_tensor(self.student.request(self.name, "call", **more))
 
     def parameters(self) -> list[Parameter]:
@@ -189,7 +209,7 @@ class StudentModule(StudentFunction):
         Returns:
             The output, and what the function was called with last: by place, and by name; nothing if it was not called.
         """
-        match self.student.request(self.name, "recorded", target=self.target, arguments=list(arguments)):
+        match self.student.request(self.name, "recorded", target=self.target, **_called_with(arguments)):
             case {"output": output, "arguments": list(by_place), "named": dict(by_name)}:
                 return self._one_tensor(output), by_place, by_name
         raise InvalidReply(MALFORMED)

@@ -145,33 +145,48 @@ class Operations:
     def _target(self, target: int | str) -> Any:
         return self._modules[target] if isinstance(target, int) else self._names[target]
 
-    def _call(self, target: int | str, arguments: list[Any], again: bool = False) -> Any:
+    def _call(
+        self,
+        target: int | str,
+        arguments: list[Any],
+        again: bool = False,
+        recording: bool = True,
+        needing: bool = False,
+    ) -> Any:
         """Call an object or a function, and return its result: in evaluation mode without gradients, as is usual.
 
-        ``again`` passes the tensors of its last call, with the new values in them, where they are like these.
+        ``again`` passes the tensors of its last call, with the new values in them, where they are like these. Training,
+        too, may be without ``recording`` gradients, and the input ``needing`` one, which it does not as data.
         """
         called = self._target(target)
         if again:
             arguments = [*map(_in_place, self._given.get(target, arguments), arguments)]
         self._given[target] = arguments
-        with contextlib.nullcontext() if getattr(called, "training", True) else torch.no_grad():
+        if needing:
+            arguments[:] = map(_leaf, arguments)
+        with contextlib.nullcontext() if recording and getattr(called, "training", True) else torch.no_grad():
             return _first_only(called(*arguments))
 
-    def _recorded(self, target: int | str, arguments: list[Any]) -> dict[str, Any]:
+    def _recorded(self, target: int | str, arguments: list[Any], recording: bool = True) -> dict[str, Any]:
         """Call it; returns the output, and what the recorded function was last called with meanwhile."""
         assert self._recorder is not None, "the judge has asked for a recorder"
         self._recorder.last = {"arguments": [], "named": {}}
-        return {"output": self._call(target, arguments), **self._recorder.last}
+        return {"output": self._call(target, arguments, recording=recording), **self._recorder.last}
 
     def _observe(
-        self, target: int | str, arguments: list[Any], recording: bool = True, then: Sequence[Any] = ()
+        self,
+        target: int | str,
+        arguments: list[Any],
+        recording: bool = True,
+        needing: bool = False,
+        then: Sequence[Any] = (),
     ) -> dict[str, Any]:
         """Call it, perhaps without ``recording`` gradients; returns the output, and the arguments after the call.
 
         With arguments for it, another call comes ``then``, which may not change that output.
         """
         with contextlib.nullcontext() if recording else torch.no_grad():
-            output = self._call(target, arguments)
+            output = self._call(target, arguments, needing=needing)
             if then and isinstance(output, Tensor):
                 before = output.clone()
                 self._call(target, list(then))
@@ -195,7 +210,7 @@ class Operations:
         elements. With arguments for it, a call ``between`` comes before the way back, as where layers share weights.
         Where the module is ``frozen``, they require no gradient.
         """
-        leaves = [a.requires_grad_() if isinstance(a, Tensor) and a.is_floating_point() else a for a in arguments]
+        leaves = list(map(_leaf, arguments))
         parameters = self._parameters_of(target)
         for parameter in parameters:
             parameter.requires_grad_(parameter.is_floating_point() and not frozen)
@@ -372,6 +387,12 @@ def _stores(module: nn.Module) -> Iterator[list[Tensor]]:
     yield list(module.parameters())
     yield list(module.buffers())
     yield [value for part in module.modules() for value in vars(part).values() if isinstance(value, Tensor)]
+
+
+def _leaf(argument: Any) -> Any:
+    """An argument that a gradient is asked for, if it can have one."""
+    has_one = isinstance(argument, Tensor) and argument.is_floating_point()
+    return argument.requires_grad_() if has_one else argument
 
 
 def _dense(gradient: Tensor | None) -> Tensor | None:
