@@ -255,7 +255,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
         for s in GROWS
     ),
     "rope_growth_piles_up": (of_ratio(rope.CALL_AFTER, s=GROWS, k=rope.PILED_UP),),
-    "rope_growth_of_initial_ratio": (of_ratio(rope.CALL, ratio=(3, 5)), told(rope.FEW_ROWS, ratio=(3, 5))),
+    "rope_growth_of_initial_ratio": (of_ratio(rope.CALL, ratio=range(2, 6)), told(rope.FEW_ROWS, ratio=range(2, 6))),
     "rope_interleaved_tables": (told(rope.INTERLEAVED),),
     "rope_tables_pieced": (told(rope.IN_PARTS),),
     "rope_growth_unregistered": (told(rope.FEW_NUMBERS, length=GROWS),),

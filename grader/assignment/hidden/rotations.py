@@ -175,6 +175,6 @@ GROWING = (
     Growing(6, 0, 5),
     Growing(8, 1, 1),
     Growing(8, 1, 3, dim=4, max_seq_len=64, base=500),
-    Growing(12, 0, 1, max_seq_len=64),
-    Growing(40, 1, 3),
+    Growing(12, 0, 3, max_seq_len=64),
+    Growing(40, 1, 1),
 )
