@@ -4,7 +4,6 @@ Checks files, syntax, imports and names; ``make test`` checks whether the code i
 fails, unless --anyway is given: a broken file costs only the points of its own tasks.
 """
 
-import argparse
 import ast
 import re
 import sys
@@ -19,7 +18,7 @@ from .harness.feedback import why_not_imported
 from .harness.rubric import MINE, ROOT, SOURCE
 from .harness.shared import source_rules
 from .harness.student import apart, import_packages, module_of, source_files
-from .harness.terminal import LANGUAGES, Language, command, end_with, language_of, pad, painter, say, width
+from .harness.terminal import Language, command, end_with, pad, painter, parser, say, width
 
 MOMENT = (1980, 1, 1, 0, 0, 0)  # the time of every file in the zip, so that the same work gives the same bytes
 IMPORT_LIMIT_S = 60
@@ -44,7 +43,10 @@ class Piece:
 def main() -> int:
     """Print the state of each file, write the zip, and return 0 only if it was written."""
     rubric.load()
-    arguments = _parser().parse_args()
+    options = parser("tests.submit", __doc__)
+    options.add_argument("--out", type=Path, default=Path("submission.zip"), help="the zip to write")
+    options.add_argument("--anyway", action="store_true", help="pack even if something is wrong")
+    arguments = options.parse_args()
     language = arguments.lang
     refused = problems(language)
     found = _probe(language) | refused
@@ -67,14 +69,6 @@ def main() -> int:
     if practised:
         print(say(language, "packed_practice", file=MINE.relative_to(ROOT).as_posix()))
     return 0
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m tests.submit", description=__doc__, allow_abbrev=False)
-    parser.add_argument("--out", type=Path, default=Path("submission.zip"), help="the zip to write")
-    parser.add_argument("--anyway", action="store_true", help="pack even if something is wrong")
-    parser.add_argument("--lang", choices=LANGUAGES, default=language_of(), help="language; default: the locale")
-    return parser
 
 
 def pack(files: list[Path], out: Path) -> None:

