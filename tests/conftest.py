@@ -119,10 +119,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     In plain pytest and in editors, tests of the practice run on each right implementation; none may refuse one.
     """
     if metafunc.definition.path == MINE:
-        found = vars(importlib.import_module("tests.practice.implementations"))
-        right = {name: found[name] for name in found if name.startswith("right_")}
-        if found["FUNCTION"] in metafunc.fixturenames:
-            metafunc.parametrize(found["FUNCTION"], [*right.values()], ids=[*right])
+        practice = importlib.import_module("tests.practice.__main__")
+        if (name := practice.implementations.FUNCTION) in metafunc.fixturenames:
+            metafunc.parametrize(name, [practice.IMPLEMENTATIONS[one] for one in practice.RIGHT], ids=practice.RIGHT)
     if "elsewhere" in metafunc.fixturenames:
         other = second_device()
         name = "cuda" if other == "cuda" else "a second device, simulated"

@@ -162,6 +162,8 @@ class Section:
         return all(right is not False for right, _ in self.verdicts)
 
 
+# Of a layer: mark and colour in the terminal, and class in the page; that it runs does not say that it is right.
+MARKS = {"yours": ("●", "green", "own"), "todo": ("○", "yellow", "stand-in"), "stopped": ("✗", "red", "wrong")}
 KINDS = {True: "right", False: "wrong", None: "should"}
 STYLE = """
 :root { color-scheme: light dark; --paper: #fdfdfb; --ink: #1f2328; --dim: #5c6470; --line: #d6d9de;
@@ -211,8 +213,7 @@ def _layers(reports: Iterable[Report], language: Language) -> Iterator[str]:
     yield tag("h2", say(language, "layers"))
     rows = []
     for report in reports:
-        kind = {"yours": "own", "todo": "stand-in", "stopped": "wrong"}[report.state]
-        told = tag("td", say(language, report.state, why=report.why), class_=kind)
+        told = tag("td", say(language, report.state, why=report.why), class_=MARKS[report.state][2])
         rows.append(tag("tr", tag("td", tag("code", report.name)), told))
     yield tag("table", *rows)
 
@@ -237,9 +238,6 @@ def _section(section: Section) -> Iterator[str]:
         yield tag("ul", *keys, class_="legend")
     for right, sentence in section.verdicts:
         yield tag("p", sentence, class_=KINDS[right])
-
-
-MARKS = {"yours": ("●", "green"), "todo": ("○", "yellow"), "stopped": ("✗", "red")}  # running is not yet right
 
 
 class Model(Protocol):
@@ -314,7 +312,7 @@ class Terminal:
         """Print which layers are the student's."""
         most = max(len(report.name) for report in reports)
         for report in reports:
-            label = f"  {self._paint(*MARKS[report.state])} {pad(report.name, most)}"
+            label = f"  {self._paint(*MARKS[report.state][:2])} {pad(report.name, most)}"
             told = say(self._language, report.state, why=report.why)
             print(*block(label, told, indent=most + 6, columns=self._columns), sep="\n")
         print()
