@@ -315,12 +315,12 @@ def test_the_time_of_a_notebook_follows_from_what_stands_in_it() -> None:
         new_markdown_cell("## Short\n\n$$\nx\n$$\n\n$$ y $$\n\n<!-- touch: a -->", metadata={"short": True}),
         new_code_cell("\n" * 79),
         new_code_cell("x = 1\n" * 1000, metadata={"nbgrader": {"solution": True}}),
-        new_code_cell("x = 1\n" * 1000, metadata={"nbgrader": {"grade": True, "points": 3}}),
+        new_code_cell("x = 1\n" * 1000, metadata={"nbgrader": {"grade_id": "one", "grade": True, "points": 3}}),
         new_code_cell("x = 1\n" * 1000 + "plt.show()"),
         new_code_cell("import math\n" * 1000),
         new_markdown_cell("### Long\n\n" + "word " * 2000 + f"<details>{'word ' * 2000}</details>"),
     ]
-    assert times.points(notebook) == [3]
+    assert times.points(notebook) == {"one": 3}
     assert times.minutes(notebook, short=True) == 25, "2 for formulas and a figure, 4 for 80 lines, 18 for 3 points."
     assert times.minutes(notebook) == 40, "17 more for 3,000 words, and a little for the titles: 41."
 

@@ -22,16 +22,13 @@ from grader.core.intake.reading_process import CPU_S, Reader
 from grader.core.messages import UserError
 from grader.core.results.files import write_text
 from grader.core.results.outcome import Outcome
+from grader.extras.formats.extension import NBGRADER
 
 from . import course as courses
-from . import sources
+from . import sources, times
 from .submissions import NotANotebook, discover, notebook, readied
 
 COLUMNS = ("student_id", "notebook", "cell", "outcome", "points", "max_points", "message")
-NBGRADER_COLUMNS = (
-    *("assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email"),
-    *("raw_score", "late_submission_penalty", "score", "max_score"),
-)
 Say = Callable[[str], None]
 RAISED = {
     "AssertionError": Outcome.FAILED,
@@ -160,13 +157,7 @@ def write(out: Path, checks: Sequence[Check]) -> None:
         score = number(sum(points)) if len(points) == len(theirs) else ""
         most = number(sum(check.max_points for check in theirs))
         rows.append((courses.HOMEWORK, "", now, student, "", "", "", score, "0", score, most))
-    write_text(out / "grades.csv", written([NBGRADER_COLUMNS, *rows]))
-
-
-def worth(source: NotebookNode) -> dict[str, float]:
-    """The points of a notebook's checking cells, by ``grade_id``."""
-    marks = [cell.metadata.get("nbgrader", {}) for cell in source.cells]
-    return {mark["grade_id"]: float(mark["points"]) for mark in marks if mark.get("grade")}
+    write_text(out / "grades.csv", written([tuple(NBGRADER), *rows]))
 
 
 def not_run(
@@ -178,7 +169,7 @@ def not_run(
     outcome: Outcome = Outcome.MISSING,
 ) -> list[Check]:
     """The checks of a notebook that nbgrader did not run, all with the same ``points``; ``why`` is their message."""
-    return [Check(student, notebook, cell, outcome, points, most, why) for cell, most in worth(source).items()]
+    return [Check(student, notebook, cell, outcome, points, most, why) for cell, most in times.points(source).items()]
 
 
 def read(course: Path, student: str, notebook: str, source: NotebookNode) -> Iterator[Check]:
@@ -195,7 +186,7 @@ def read(course: Path, student: str, notebook: str, source: NotebookNode) -> Ite
         for cell in nbformat.read(path, as_version=4).cells
         if cell.metadata.get("nbgrader", {}).get("grade")
     }
-    for cell, points in worth(source).items():
+    for cell, points in times.points(source).items():
         if cell not in executed:
             yield Check(student, notebook, cell, Outcome.MISSING, None, points, "the checking cell was deleted")
         elif (score := determine_grade(executed[cell])[0]) == points:

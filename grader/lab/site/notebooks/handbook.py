@@ -59,7 +59,7 @@ class Page:
         name: The file's name.
         minutes: How long it takes, exercises included.
         short_minutes: How long its part of the shortcut takes.
-        points: Those of each checking cell, of which an exercise may have two.
+        points: Those of all exercises together.
         emblem: The small picture beside the title, as SVG; may be empty.
         content: The cells below the title, as HTML.
         references: The works that it cites, with the link to each.
@@ -71,7 +71,7 @@ class Page:
     title: str
     minutes: int
     short_minutes: int
-    points: list[int]
+    points: float
     emblem: str
     content: str
     headings: tuple[Heading, ...]
@@ -193,7 +193,7 @@ def page(path: Path, language: str, *, solved: bool = False) -> Page:
         title=title(notebook),
         minutes=times.minutes(english),
         short_minutes=times.minutes(english, short=True),
-        points=times.points(english),
+        points=sum(times.points(english).values()),
         emblem=sources.emblem(path.stem),
         content=content,
         headings=tuple(_headings(notebook)),

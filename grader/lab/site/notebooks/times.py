@@ -49,10 +49,10 @@ def of_section(notebook: NotebookNode, heading: str) -> float:
     return 0.0
 
 
-def points(notebook: NotebookNode) -> list[int]:
-    """The points of each exercise."""
-    roles = (cell.metadata.get("nbgrader", {}) for cell in notebook.cells)
-    return [int(role["points"]) for role in roles if role.get("grade")]
+def points(notebook: NotebookNode) -> dict[str, float]:
+    """The points of a notebook's checking cells, by ``grade_id``; an exercise may have two."""
+    roles = [cell.metadata.get("nbgrader", {}) for cell in notebook.cells]
+    return {role["grade_id"]: float(role["points"]) for role in roles if role.get("grade")}
 
 
 def folded(code: str) -> str:
