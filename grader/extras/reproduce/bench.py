@@ -24,9 +24,7 @@ from grader.core.sandbox.handle import Operation, WorkerLike
 from grader.core.sandbox.launch import Zygote
 from grader.core.settings import CannotGrade, Settings
 
-from . import DEBUG, DEBUGGING
-
-RUNNING = ("load", "construct", "call", "observe", "backward", "method")  # run student code
+from . import DEBUG, DEBUGGING, ENTERED
 
 
 @dataclass(frozen=True)
@@ -163,7 +161,7 @@ class Bench:
             WorkerFailed: If the process ends, by a limit or by itself.
         """
         exchanges = [one for one in reproduction.exchanges if one.own]
-        last = next((one for one in reversed(exchanges) if any(name in RUNNING for name, _ in one.operations)), None)
+        last = next((one for one in reversed(exchanges) if any(name in ENTERED for name, _ in one.operations)), None)
         if last is None:
             return None
         before = [one for one in exchanges[: exchanges.index(last)] if one.worker == last.worker]

@@ -20,14 +20,12 @@ from grader.core.sandbox.channel import Channel
 from grader.core.sandbox.operations import Operations
 from grader.core.sandbox.protocol import pack, unpack
 
-from . import DEBUG
+from . import DEBUG, ENTERED
 
 with contextlib.suppress(ImportError):
     import readline  # noqa: F401 - the debugger imports it when it starts, where no file may be opened any more
 
 MOST_SAID = 100_000  # characters between two questions
-# The operations that run student code: the debugger stops in the first of these that a request has.
-ENTERED = ("call", "observe", "backward", "construct", "method", "load")
 
 
 class Conversation(io.TextIOBase):
