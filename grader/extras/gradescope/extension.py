@@ -76,15 +76,17 @@ def _in_metadata(folder: str, entry: object, problem: Message | None) -> Found:
     people = [person for person in named if isinstance(person, dict)] if isinstance(named, list) else []
     origin = Origin(
         source="gradescope",
-        students=tuple(
-            Student(id=clean(person.get(":sid")), name=clean(person.get(":name")), email=clean(person.get(":email")))
-            for person in people
-        ),
+        students=tuple(student({str(key).removeprefix(":"): value for key, value in one.items()}) for one in people),
         submitted_at=_moment(entry.get(":created_at")),
     )
     why = problem or say("Gradescope names no submitter")
     unknown = say("Owner unknown: {problem}.", problem=why)
     return Found(folder.rstrip("/"), Part(below=folder), (folder,), origin, () if people else (unknown,))
+
+
+def student(person: Mapping[str, object]) -> Student:
+    """A student as Gradescope describes one."""
+    return Student(id=clean(person.get("sid")), name=clean(person.get("name")), email=clean(person.get("email")))
 
 
 def _moment(value: object) -> str | None:

@@ -20,7 +20,7 @@ from typing import Any
 
 from grader.core.assignment import Assignment, named
 from grader.core.intake.candidate import Candidate
-from grader.core.intake.origin import Origin, Student, clean
+from grader.core.intake.origin import Origin
 from grader.core.intake.reading_process import Reader
 from grader.core.results.files import write_json
 from grader.core.results.outcome import Outcome
@@ -29,6 +29,8 @@ from grader.core.results.report import PropertyReport, Report, with_origin
 from grader.core.run.executors import LocalExecutor
 from grader.core.run.schedule import grade_all
 from grader.core.settings import Settings
+
+from .extension import student
 
 _TEXT = {"output_format": "text"}
 FAILURE = (
@@ -68,10 +70,7 @@ def origin(path: Path) -> Origin | None:
         submitted = datetime.fromisoformat(data["created_at"])
         return Origin(
             source="gradescope",
-            students=tuple(
-                Student(id=clean(user.get("sid")), name=clean(user.get("name")), email=clean(user.get("email")))
-                for user in data.get("users", [])
-            ),
+            students=tuple(map(student, data.get("users", []))),
             late=submitted > datetime.fromisoformat(data["assignment"]["due_date"]),
             submitted_at=submitted.isoformat(timespec="seconds"),
         )
