@@ -39,10 +39,6 @@ Array = NDArray[Any]
 NOTHING: Final[Array] = np.zeros(0, dtype=np.int64)
 
 
-class TooLong(ValueError):
-    """A text too long to have been written by hand."""
-
-
 @dataclass(frozen=True, eq=False)
 class Code:
     """One text and its passages: every ``PASSAGE`` consecutive characters of the reduced text.
@@ -75,10 +71,10 @@ def read_code(text: str) -> Code:
     """Reduce a text; it need not be Python that compiles. The same text gives the same object.
 
     Raises:
-        TooLong: If it has more than ``MAX_CHARACTERS``.
+        ValueError: If it has more than ``MAX_CHARACTERS``.
     """
     if len(text) > MAX_CHARACTERS:
-        raise TooLong(f"{len(text)} characters; at most {MAX_CHARACTERS} are compared")
+        raise ValueError(f"{len(text)} characters; at most {MAX_CHARACTERS} are compared")
     reduced, places = "", list[int]()
     for place, kind, value in PythonLexer().get_tokens_unprocessed(text):
         letters = _letters(kind, value)
@@ -210,12 +206,11 @@ def read_work(
     pieces: dict[str, Piece] = {}
     near: list[Near] = []
     for path, text in _texts(submission, rubric).items():
-        try:
-            code = read_code(text)
-        except TooLong:
+        if len(text) > MAX_CHARACTERS:
             long = say("{path}: {n} characters", path=named(path), n=len(text))
             notices.append(long.then(say("at most {n} are compared", n=MAX_CHARACTERS), LEFT_OUT))
             continue
+        code = read_code(text)
         pieces[path] = Piece(code, ~code.marked(known.everything), np.setdiff1d(code.passages, known.everything))
         near += _near(submission.id, path, code, known)
     library: list[Finding] = []
