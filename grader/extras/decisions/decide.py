@@ -29,7 +29,7 @@ from grader.core.grades.graded import GradedClass, StudentGrade
 from .alike import causes_of, mistake_in
 from .decided import DecidedClass
 from .file import undo, written_in
-from .model import EVERYONE
+from .model import EVERYONE, UNEXPLAINED
 from .placing import record, repeated
 
 As = Annotated[
@@ -39,7 +39,6 @@ Who = Annotated[
     str,
     typer.Option("--who", "--by", help="Who decides, for staff to see. Default: --as, or else your account name."),
 ]
-UNEXPLAINED = ("comment", "appeal")  # what needs no reason
 
 
 def decide(

@@ -25,6 +25,7 @@ MAX_TEXT = 4000
 TAKEN = "file"  # a file that stands for another one
 PERSONAL = ("due", "late_days", "excuse", "attempt", "team")  # about a student, not about what was handed in
 SEEN, ASKED = "seen", "appeal"  # staff only; each ends the other
+UNEXPLAINED = ("comment", ASKED, SEEN)  # what needs no reason
 WHAT = ("override", "comment", TAKEN, *PERSONAL, ASKED, SEEN, "withdraw")
 say = Sentences(Path(__file__).with_name("words.toml"))
 
@@ -107,7 +108,7 @@ class Decision(Record):
             raise ValueError("override and points must be given together")
         if self.at is not None and self.comment is None:
             raise ValueError("at belongs to a comment")
-        if self.why is None and self.what not in ("comment", ASKED, SEEN):
+        if self.why is None and self.what not in UNEXPLAINED:
             raise ValueError("why is missing")
         if self.student == EVERYONE and self.what != "attempt" and self.withdraw != "attempt":
             raise ValueError("only attempt can be decided for everyone; set anything else in the rubric's [policy]")
