@@ -11,7 +11,7 @@ import numpy as np
 
 from grader.core.assignment import Assignment
 from grader.core.intake.origin import clean
-from grader.core.pages.render import templates
+from grader.core.pages.render import prepared, templates
 from grader.core.results.views import in_words
 
 from .pairs import Findings, Pair
@@ -35,7 +35,7 @@ def page(findings: Findings, assignment: Assignment, answers: Sequence[str], top
     ``answers`` names the known answers that were left out of the comparison, as the stubs were.
     """
     words = {key: texts[language] for key, texts in WORDS.texts.items()}
-    environment = templates(HERE)
+    environment = prepared(templates(HERE), assignment.rubric, language)
     environment.filters |= {
         "said": lambda message: in_words(message, assignment, language),
         "percent": "{:.0%}".format,
@@ -44,9 +44,7 @@ def page(findings: Findings, assignment: Assignment, answers: Sequence[str], top
     }
     return environment.get_template("page.html.j2").render(
         w=words,
-        tag={"en": "en", "zh": "zh-CN"}[language],
         findings=findings,
-        assignment=assignment.rubric.title[language],
         tasks={task.id: task.title for task in assignment.rubric.tasks},
         answers=", ".join(answers),
         sides=[
