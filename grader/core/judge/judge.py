@@ -147,7 +147,7 @@ class Judge:
         lender.end_idle()
         return self._report(submission, properties, _grader_error(by_name), started, clock)
 
-    def _told_alone(self, student: Student, name: str, cases: Sequence[CaseResult]) -> Sequence[CaseResult]:
+    def _told_alone(self, student: Student, name: str, cases: list[CaseResult]) -> list[CaseResult]:
         """A property's cases, of which the first failing one says if it passes where no other case came before it."""
         student.announce(name)
         first = next(case for case in cases if case.outcome is Outcome.FAILED)
