@@ -5,15 +5,17 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from grader import PACKAGE
 from grader.core.judge.compare import OTHER_DTYPE
-from grader.core.judge.judge import _property_report, _set_apart
+from grader.core.judge.judge import Judge, _property_report, _set_apart
 from grader.core.messages import Sentences, quoted, say, stated, translated
-from grader.core.results.outcome import CaseResult, Outcome
+from grader.core.results.outcome import PASSES_ALONE, CaseResult, Outcome
 from grader.core.rubric import LANGUAGES
 
 
@@ -64,6 +66,20 @@ def test_a_condition_is_told_in_cases_of_its_test_only() -> None:
     ends = {"t-cached": Outcome.PASSED, "t-grown": Outcome.FAILED, "u-1": Outcome.FAILED}
     report = _property_report("p", Outcome.FAILED, [CaseResult("p", id, end) for id, end in ends.items()], None)
     assert [case.message.strip() for case in report.cases] == ["", "Cases with grown fail; those with cached pass.", ""]
+
+
+@pytest.mark.parametrize(
+    ("place", "alone", "said"), [(1, Outcome.PASSED, True), (1, Outcome.FAILED, False), (0, Outcome.PASSED, False)]
+)
+def test_the_first_failing_case_says_if_it_passes_alone(place: int, alone: Outcome, said: bool) -> None:
+    """A first case has nothing before it."""
+    ends = [Outcome.PASSED] * place + [Outcome.FAILED] * 2
+    cases = [CaseResult("p", f"t-{n}", end) for n, end in enumerate(ends)]
+    tests = Mock(run_alone=lambda _, case: replace(case, outcome=alone))
+    told = Judge._told_alone(Mock(_tests=tests), Mock(), "p", cases)
+    assert [case.message.fields(PASSES_ALONE) is not None for case in told] == [
+        said and n == place for n in range(len(cases))
+    ]
 
 
 @pytest.mark.parametrize(

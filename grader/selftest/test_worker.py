@@ -306,6 +306,16 @@ def test_arguments_are_observed_with_gradients_or_without(running: Running, reco
     assert after[0].tolist() == [1 + recording] * 2
 
 
+@pytest.mark.parametrize("recording", [True, False])
+@pytest.mark.parametrize("needing", [True, False])
+def test_a_call_is_told_whether_to_record_gradients_and_whether_its_input_needs_one(
+    running: Running, recording: bool, needing: bool
+) -> None:
+    text = "import torch\n\ndef call(x):\n    return torch.is_grad_enabled() + 2 * x.requires_grad\n"
+    given = {"target": "call", "arguments": [torch.zeros(2)], "recording": recording, "needing": needing}
+    assert running(text, "call").do("observe", given)["output"] == recording + 2 * needing
+
+
 def test_a_call_may_come_between_a_call_and_its_way_back(running: Running) -> None:
     operations = running("seen = []\n\ndef call(x):\n    seen.append(x)\n    return len(seen) * x\n", "call")
     given = {"target": "call", "arguments": [torch.ones(2)], "upstream": torch.ones(2), "between": [torch.zeros(3)]}

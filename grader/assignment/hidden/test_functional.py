@@ -271,8 +271,8 @@ def told_of_ones(student: Student, seed: int, shape: tuple[int, ...], device: st
     for axis, size in zip(range(3), ("b", "s", "nh"), strict=True):
         if shape[axis] == 1:
             other = (*shape[:axis], 2, *shape[axis + 1 :])
-            given = by_heads(seed, other), *tables(seed, other[1], other[3])
-            right = succeeds(lambda: check_shape(call(student, *given, device), given[0].shape))  # noqa: B023
+            x, (cos, sin) = by_heads(seed, other), tables(seed, other[1], other[3])
+            right = succeeds(lambda: check_shape(call(student, x, cos, sin, device), x.shape))  # noqa: B023
             yield say(RIGHT_FOR if right else WRONG_FOR, sizes=f"{size}=2")
 
 

@@ -39,6 +39,7 @@ LINES: Mapping[str, str] = {  # a line for each operation, with the fields of it
 IN_PLACE = "  # in the tensors of its call before, if they are like these"
 BETWEEN = "  # after another call, with {listed}"
 NO_GRAD = "  # under torch.no_grad()"
+NEEDING = "  # its arguments require gradients"
 FROZEN = "  # with requires_grad=False for its parameters"
 
 MOST = 1000  # characters of a line
@@ -150,7 +151,7 @@ def _line(operation: str, fields: Mapping[str, Any]) -> str:
     if between := fields.get("between"):
         line += BETWEEN.format(listed=", ".join(map(brief, between)))
     line += IN_PLACE * bool(fields.get("again")) + FROZEN * bool(fields.get("frozen"))
-    return line + NO_GRAD * (not fields.get("recording", True))
+    return line + NO_GRAD * (not fields.get("recording", True)) + NEEDING * bool(fields.get("needing"))
 
 
 def brief(value: Any) -> str:
