@@ -110,6 +110,7 @@ MOST_PARTS = 4  # that a message lists
 STEPS_ROUNDED = (say("positions"), say("frequencies"), say("angles"))
 MOSTLY = 0.98  # of all elements
 FEW_NUMBERS = "the registered buffers hold {n} numbers, too few for {length} positions"
+AS_BUILT = say("that is what the module was built with: growth is not kept")
 UNGROWN = "after calls with s = {lengths}, the tables have fewer than {n} positions: growth is not kept"
 UNSEEN = say("the tables are the same for all ratios, so this property cannot be checked")
 
@@ -276,7 +277,7 @@ class Ropes:
             check_errors(errors, SAME_LIMIT, what, actual, expected, self._scale)
         except WrongAnswer as fault:
             told = partial(self.told_ratio, actual)  # in words only if it counts, unless new modules have to be asked
-            raise fault.with_more(told() if self.asking.own else told, partial(_told_end, actual)) from None
+            raise fault.with_more(told() if self.asking.own else told, partial(told_end, actual)) from None
 
     def ratios_of(self, turned: Tensor) -> list[float]:
         """The ratios whose new modules turn alike: one, where ratios show in the tables. A fraction is that of s."""
@@ -588,7 +589,7 @@ def ratio_shown(read: Tensor, base: int, longest: int) -> float | None:
     return nearest if off[nearest] < SPEED else None
 
 
-def _told_end(turned: Tensor) -> Message | None:
+def told_end(turned: Tensor) -> Message | None:
     """From which position on all are turned alike, ``turned: [s, hd]``, for messages."""
     first = len(turned) - int((turned == turned[-1]).all(-1).flip(0).int().cumprod(0).sum())
     return say(ALIKE_FROM, n=first) if 0 < first < len(turned) - 1 else None

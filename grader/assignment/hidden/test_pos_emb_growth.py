@@ -19,6 +19,7 @@ from grader.assignment.hidden.checks import (
 )
 from grader.assignment.hidden.rope_tables import (
     ALONE_RIGHT,
+    AS_BUILT,
     GREW,
     LONG,
     MIDDLE,
@@ -35,6 +36,7 @@ from grader.assignment.hidden.rope_tables import (
     require_rows,
     shown_ratio,
     told,
+    told_end,
 )
 from grader.assignment.hidden.rotations import GROWING, Growing
 from grader.testing import (
@@ -262,9 +264,8 @@ def check_growth_kept(
         if length == middle and middle not in history:
             wanted = turned
             grows = shows or not ropes.same(turned, first[SHORT])
-            require(
-                grows or ropes.positions_held(module) >= middle, say(UNGROWN, lengths=f"{SHORT}, {middle}", n=middle)
-            )
+            ungrown = say(UNGROWN, lengths=f"{SHORT}, {middle}", n=middle).then(*filter(None, [told_end(turned)]))
+            require(grows or ropes.positions_held(module) >= middle, ungrown)
         elif length == long and not (ropes.same(turned, wanted) and held_after(ropes, ratio, middle) >= long):
             wanted = first[long]  # unless the first growth left room: the property about the ratio charges for that
         elif length == LONGER:
@@ -280,8 +281,10 @@ def check_growth_kept(
                 check_after(ropes, build, wanted, history, length, what)
             ropes.check(turned, wanted, what)
         except WrongAnswer as fault:
-            if not ropes.asking.in_full or length != SHORT or not ropes.same(turned, first[SHORT]):
-                raise
+            is_as_built = length == SHORT and ropes.same(turned, first[SHORT])
+            fault = fault.with_more(AS_BUILT if is_as_built else None)
+            if not ropes.asking.in_full or not is_as_built:
+                raise fault from None
             forgotten = fault  # which rope_boundary charges for, if longer calls show that growth is kept
         history.append(length)
     if forgotten is not None and not serves:

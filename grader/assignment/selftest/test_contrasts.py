@@ -12,7 +12,7 @@ import torch
 
 from grader.assignment import ASSIGNMENT
 from grader.assignment.diagnose import diagnose
-from grader.assignment.hidden.rope_tables import _told_end
+from grader.assignment.hidden.rope_tables import told_end
 from grader.assignment.model.turn_words import told_still
 from grader.core.judge.judge import _property_report
 from grader.core.messages import from_data
@@ -128,9 +128,9 @@ def test_a_failure_is_told_beside_what_passes_and_named_by_the_facts(
 
 def test_what_is_alike_at_the_end_of_a_sequence_is_told() -> None:
     turned = torch.arange(6.0).clamp(max=3).unsqueeze(-1)
-    assert _told_end(turned) == "all positions from 3 on are rotated alike"
-    assert _told_end(turned[:4]) is None
-    assert _told_end(torch.ones(4, 2)) is None
+    assert told_end(turned) == "all positions from 3 on are rotated alike"
+    assert told_end(turned[:4]) is None
+    assert told_end(torch.ones(4, 2)) is None
 
 
 def test_what_a_rotation_by_nothing_moves_is_told() -> None:
