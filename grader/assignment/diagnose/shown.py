@@ -133,6 +133,7 @@ ONE_NUMBER_DRAWN = told(ZEROS, ALIKE, beside=told(*checks.DRAWS.values()))
 WITHOUT_SPREAD = told(checks.MOMENTS, std="0")  # every draw is the same
 CUT_IN_PART = told(ZEROS, case="gradients_", lacks=(norm.OF_ZEROS,))  # zero wherever it is wrong
 ROWS_SCALED = told(ROWS_TIMES, ROWS_TIMES_SOME)
+RATIO_ONE = told(rope.OF_RATIO, k=1)
 GROWS = range(3 * rope.MS + 1, 9 * rope.MS)  # lengths of calls that grow
 GROWN = tuple(smallest_even_ratio(s, rope.MS) for s in GROWS)
 
@@ -163,7 +164,11 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "backward_of_a_later_call": (told(checks.CALLED_BETWEEN),),
     "tokens_left_out": (told(LEFT_OUT, LEFT_OUT_OF_ROWS),),
     "norm_eps_scaled": (told(checks.SHARE),),
-    "lookup_rows_scaled": (ROWS_SCALED, told(WRONG_ROWS, case="ids_beyond_16_bits")),
+    "lookup_rows_scaled": (
+        ROWS_SCALED,
+        told(WRONG_ROWS, case="ids_beyond_16_bits"),
+        told(WRONG_ROWS, case="rows_of_any_length"),  # rows of one number are no multiples
+    ),
     "shard_neighbour_answered": tuple(
         told(
             WRONG_ROWS,
@@ -240,7 +245,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
         told("{dtype} output for shape {shape}: a head is rotated differently beside others than on its own"),
     ),
     "rope_growth_at_es": tuple(of_ratio(rope.CALL, ratio=ratio, s=ratio * rope.MS, k=ratio + 1) for ratio in (1, 3, 5)),
-    "rope_ratio_unheard": (told(rope.OF_RATIO, k=1),),
+    "rope_ratio_unheard": (RATIO_ONE, of_ratio(rope.CALL, ratio=5, s=2 * rope.MS, k=2)),
     "rope_growth_beyond_ms": (of_ratio(rope.CALL, ratio=(3, 5), s=2 * rope.MS, k=2),),
     "rope_positions_go_on": (told(rope.CALL_AFTER, beside=told(rope.SHIFTED, rope.TAKEN_FOR)),),
     "rope_static_keeps_growth": tuple(
@@ -278,6 +283,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
 NEEDED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "output_shape": (SHAPE_DIFFERS,),
     "lookup_rows_scaled": (ROWS_SCALED,),
+    "rope_ratio_unheard": (RATIO_ONE,),
     "norm_rounded_to_gamma": (told(STEPS, case="a_float32_input_is_not_rounded"),),
     "few_digits": (
         told(STEPS, case="float32_outputs_are_exact", beside=told(PLACES, wrong=0.5)),  # conversions reach all elements

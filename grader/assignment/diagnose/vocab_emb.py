@@ -12,7 +12,8 @@ from grader.testing import Crashed, Student, StudentModule
 
 from .fit import only
 
-VOCAB, EMB, RANK, WORLD = 24, 5, 1, 3  # the middle rank, which has foreign ids below and above its own
+# The middle rank, which has foreign ids below and above its own; an odd number of rows.
+VOCAB, EMB, RANK, WORLD = 33, 5, 1, 3
 ROWS = VOCAB // WORLD
 FIRST, LAST = RANK * ROWS, (RANK + 1) * ROWS - 1
 # Borders are left out, since to be off by one id is another mistake; no id here wraps around to the first or last row.

@@ -46,7 +46,7 @@ TOLD = {
     "halves_returned_swapped": "come at other places: those of features 4, 5, 6, 7, 0, 1, 2, 3, in this order",
     "wrong.rotary.only_the_first_head": "where it is wrong, it is the input, unchanged",
     "wrong.rotary.only_the_first_half_rotated": "with 128 features, those at 64–127 stay as they were",
-    "wrong.rotary.pairs_four_apart_at_most": "for head_dim=2, 8 it is right",
+    "wrong.rotary.pairs_four_apart_at_most": "for head_dim=2, 4, 8 it is right",
     "wrong.rotary.last_position_left_out": "of dimension 1: 2; where it is wrong, it is the input, unchanged",
     "wrong.rotary.bfloat16_through_float16": "the largest number of this input is 3e+05",
     "wrong.rotary.second_half_from_the_new_first": "it was overwritten",
@@ -92,8 +92,8 @@ TOLD = {
     "wrong.shard_rows.rows_halved_where_all_are_owned": "ids of other ranks beside them, they give the right rows",
     "wrong.shard_rows.shard_size_from_the_rank": "its shape is [30, 5]",
     "wrong.shard_rows.foreign_ids_give_the_mean": "init_mean=3",
-    "wrong.rope_growth.counted_from_the_extended_length": "s = 24, 25, 30, 36, 49, 72 are 6, 6, 6, 6, 12, 12 in this",
-    "wrong.refusals.hot_rows_of_the_ids_met": "The table has 11 rows; the largest id of this call is ",
+    "wrong.rope_growth.counted_from_the_extended_length": "s = 24, 25, 30, 31, 36, 49, 72 are 6, 6, 6, 6, 6, 12,",
+    "wrong.refusals.hot_rows_of_the_ids_met": "The table has 1000 rows; the largest id of this call is ",
 }
 
 
