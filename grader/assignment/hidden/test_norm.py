@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from grader.assignment import oracle
-from grader.assignment.hidden.checks import RIGHT_FOR, UNCHANGED, stating, succeeds
+from grader.assignment.hidden.checks import RIGHT_FOR, UNCHANGED, right_alone, stating, succeeds
 from grader.assignment.hidden.norm_inputs import (
     FORWARD,
     GROUPINGS,
@@ -180,6 +180,9 @@ def check_eps(student: Student, group_size: int, eps: float, magnitudes: list[fl
     try:
         check_roots(student, size, eps, magnitudes, device)
     except WrongAnswer as fault:
+        if right_alone(student, lambda: check_roots(student, size, eps, magnitudes, device)):
+            student.excuse(fault, ("norm_purity",))  # which charges for what modules share
+            return
         right = size != 4 and succeeds(lambda: check_roots(student, 4, eps, magnitudes, device))
         raise fault.with_more(say(RIGHT_FOR, sizes=stated(group_size=4)) if right else None) from None
 
