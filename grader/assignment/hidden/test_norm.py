@@ -13,7 +13,14 @@ import torch
 from torch import Tensor
 
 from grader.assignment import oracle
-from grader.assignment.hidden.checks import RIGHT_FOR, UNCHANGED, stating, succeeds, where_none_is_needed
+from grader.assignment.hidden.checks import (
+    RIGHT_FOR,
+    UNCHANGED,
+    right_alone,
+    stating,
+    succeeds,
+    where_none_is_needed,
+)
 from grader.assignment.hidden.norm_inputs import (
     FORWARD,
     GROUPINGS,
@@ -68,6 +75,7 @@ from grader.testing import (
     uniform,
 )
 
+MANY: Shape = (2, 259, 24, 4)
 WITH_FLOAT64 = ((torch.float64, torch.float32), (torch.float32, torch.float64))  # input and gamma
 MOST_LISTED = 8  # features whose gammas a message lists
 OF_GAMMA = "output for a {dtype} gamma, hidden_size={hidden_size}, group_size={group_size}"
@@ -94,8 +102,11 @@ def test_each_group_is_divided_by_its_own_root_mean_square(student: Student, see
 
 
 def tokens(seed: int) -> Tensor:
-    """``[3, 4, 24]``: tokens of clearly different sizes."""
-    return grouped_input(seed, (3, 4, 24, 4)) * torch.exp2(torch.arange(12) % 4).reshape(3, 4, 1)
+    """``[2, 259, 24]``: tokens of clearly different sizes, some of them further on than a byte counts.
+
+    The largest is halved: of so many, some are far larger than most, and squares still fit float16.
+    """
+    return grouped_input(seed, MANY) * torch.exp2(torch.arange(518) % 4 - 1).reshape(2, 259, 1)
 
 
 def tokens_by_contract(student: Student, seed: int, device: str) -> None:
@@ -105,7 +116,7 @@ def tokens_by_contract(student: Student, seed: int, device: str) -> None:
 @pytest.mark.rubric("norm_groups")
 @contract_first(tokens_by_contract, *FORWARD)
 def test_tokens_do_not_influence_each_other(student: Student, seed: int, device: str) -> None:
-    check_tokens(student, tokens(seed), (3, 4, 24, 4), device)
+    check_tokens(student, tokens(seed), MANY, device)
 
 
 def check_tokens(student: Student, x: Tensor, shape: Shape, device: str) -> None:
@@ -180,6 +191,9 @@ def check_eps(student: Student, group_size: int, eps: float, magnitudes: list[fl
     try:
         check_roots(student, size, eps, magnitudes, device)
     except WrongAnswer as fault:
+        if right_alone(student, lambda: check_roots(student, size, eps, magnitudes, device)):
+            student.excuse(fault, ("norm_purity",))  # which charges for what modules share
+            return
         right = size != 4 and succeeds(lambda: check_roots(student, 4, eps, magnitudes, device))
         raise fault.with_more(say(RIGHT_FOR, sizes=stated(group_size=4)) if right else None) from None
 

@@ -57,8 +57,8 @@ from grader.testing import (
     uniform,
 )
 
-# Magnitude, eps and group sizes.
-RANGES = {"overflow": (3000.0, 1e-5, [4]), "underflow": (2e-4, 1e-8, [4, 1])}
+# Magnitude, eps and group sizes, of which the reciprocal is no 16-bit number, as elsewhere in this file.
+RANGES = {"overflow": (3000.0, 1e-5, [6]), "underflow": (2e-4, 1e-8, [3, 1])}
 ALL_NARROW = "every element is a {dtype} number"
 
 
@@ -163,18 +163,18 @@ def powers_of_two(hidden: int) -> Tensor:
 
 
 def to_be_rounded(seed: int, dtype: torch.dtype) -> Tensor:
-    """``[4, 16, 16]``, off zero; in bfloat16 larger than any float16 number."""
+    """``[4, 16, 24]``, off zero; in bfloat16 larger than any float16 number."""
     size = 64 if dtype is torch.float16 else 2.0**20
-    return ((normal(seed, "rounding", shape=(4, 16, 16)) + 0.25) * size).to(dtype)
+    return ((normal(seed, "rounding", shape=(4, 16, 24)) + 0.25) * size).to(dtype)
 
 
 BESIDE = {torch.float16: torch.float32, torch.bfloat16: torch.bfloat16}  # input and gamma: unlike, and alike
 
 
 def rounding_by_contract(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
-    x, gamma = to_be_rounded(seed, dtype), powers_of_two(16)
+    x, gamma = to_be_rounded(seed, dtype), powers_of_two(24)
     try:
-        for group_size in (4, 16):
+        for group_size in (6, 24):
             options = {"gamma": gamma, "gamma_dtype": BESIDE[dtype]}
             check_contract(student, x, group_size, device, limit=ONE_ROUNDING, **options)
     except WrongAnswer as fault:
@@ -189,22 +189,25 @@ def test_only_the_output_is_rounded_to_16_bits(student: Student, seed: int, dtyp
     reading = normalising(student)
     reading.require_division()
     x = to_be_rounded(seed, dtype)
-    gamma = powers_of_two(16) if reading.gamma_right else None
-    for group_size in dict.fromkeys(judged(student, size, device, hidden=16) for size in (4, 16)):
+    gamma = powers_of_two(24) if reading.gamma_right else None
+    for group_size in dict.fromkeys(judged(student, size, device) for size in (6, 24)):
         check_witness(student, x, group_size, 1e-5, gamma, BESIDE[dtype], device)
 
 
 SOME_EPS = 0.1  # no 16-bit number
+OF_THREE = 3  # a group size with such a reciprocal
 
 
 def wide(seed: int) -> Tensor:
-    """``[2, 4, 16]``, off zero, near the root of ``SOME_EPS``, so that an eps of 16 bits shows as well."""
-    return (normal(seed, "wide", shape=(2, 4, 16)) + 0.25) * 0.25
+    """``[2, 4, 24]``, off zero, near the root of ``SOME_EPS``, so that an eps of 16 bits shows as well."""
+    return (normal(seed, "wide", shape=(2, 4, 24)) + 0.25) * 0.25
 
 
 def wide_by_contract(student: Student, seed: int, gamma_dtype: torch.dtype, device: str) -> None:
-    limit, gamma = FORWARD_LIMIT[torch.float32], powers_of_two(16)
-    check_contract(student, wide(seed), 4, device, limit=limit, gamma=gamma, gamma_dtype=gamma_dtype, eps=SOME_EPS)
+    limit, gamma = FORWARD_LIMIT[torch.float32], powers_of_two(24)
+    check_contract(
+        student, wide(seed), OF_THREE, device, limit=limit, gamma=gamma, gamma_dtype=gamma_dtype, eps=SOME_EPS
+    )
 
 
 @pytest.mark.rubric("norm_float32_inside")
@@ -217,12 +220,12 @@ def test_a_float32_input_is_not_rounded_to_a_16_bit_gamma(
     reading = normalising(student)
     reading.require_division()
     x = wide(seed)
-    gamma = powers_of_two(16) if reading.gamma_right else None
+    gamma, size = powers_of_two(24) if reading.gamma_right else None, judged(student, OF_THREE, device)
     if not reading.takes(torch.float32, gamma_dtype) or reading.factored:
         return  # norm_dtype_and_shape or norm_gamma charges for it
-    beside = build(student, 4, device, hidden=16, gamma=gamma, eps=SOME_EPS)(x.to(device))
-    module = build(student, 4, device, hidden=16, gamma=gamma, gamma_dtype=gamma_dtype, eps=SOME_EPS)
-    output, held = module(x.to(device)), module.held(16)
+    beside = build(student, size, device, gamma=gamma, eps=SOME_EPS)(x.to(device))
+    module = build(student, size, device, gamma=gamma, gamma_dtype=gamma_dtype, eps=SOME_EPS)
+    output, held = module(x.to(device)), module.held(24)
     if gamma is not None and held is not None and bool((held.cpu().flatten() != gamma).any()):
         return  # norm_purity charges for a call that changes gamma
     told = {"dtype": "float32", "gamma": name(gamma_dtype)}
@@ -264,7 +267,7 @@ def test_float32_outputs_are_exact(student: Student, seed: int, device: str) -> 
     properties charge for what is added to all quotients, or multiplies them, and for another law of large inputs.
     """
     normalising(student).require_division()
-    for shape in accepted(student, GROUPINGS[1:]):
+    for shape in accepted(student, GROUPINGS[1:], "norm_float32_inside"):
         check = partial(check_exact, student, shape, device)
         try:
             check_digits(check, x=(far_apart(seed, shape),))

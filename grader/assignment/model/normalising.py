@@ -162,6 +162,7 @@ class Normalising(Reading):
         changes_input: Whether a call changes its input.
         refused: The pairs of dtypes, of input and gamma, for which a call crashes.
         one_group: Whether the constructor takes a group as large as the hidden dimension.
+        any_size: Whether it takes a group size that is no power of two.
         made_late: Whether the first call makes gamma.
         read: Whether anything could be read; if not, the rest is as in the contract.
     """
@@ -177,6 +178,7 @@ class Normalising(Reading):
         "changes_input": ("norm_purity",),
         "refused": ("norm_dtype_and_shape",),
         "one_group": ("norm_registration_and_arguments",),
+        "any_size": ("norm_groups",),
         "made_late": ("norm_registration_and_arguments",),
     }
 
@@ -191,6 +193,7 @@ class Normalising(Reading):
     changes_input: bool = False
     refused: frozenset[tuple[torch.dtype, torch.dtype]] = frozenset()
     one_group: bool = True
+    any_size: bool = True
     made_late: bool = False
     read: bool = True
 
@@ -264,13 +267,14 @@ class _Reader:
             exact=self.exact(law, neutral) or self.exact_without_eps(law, neutral),
             changes_input=not torch.equal(after, self.x),
             refused=refused(lambda dtype, held: self.module(neutral, held)(self.x.to(dtype))),
-            one_group=self.takes_one_group(),
+            one_group=self.constructs(16, 16),
+            any_size=self.constructs(HIDDEN, 6) and self.constructs(HIDDEN, 3),
             made_late=self.made_late,
         )
 
-    def takes_one_group(self) -> bool:
+    def constructs(self, hidden: int, group_size: int) -> bool:
         try:
-            self.student.GroupRMSNorm(hidden_size=HIDDEN, group_size=HIDDEN).parameters()
+            self.student.GroupRMSNorm(hidden_size=hidden, group_size=group_size).parameters()
         except Crashed:
             return False
         return True

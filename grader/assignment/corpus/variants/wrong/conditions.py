@@ -335,3 +335,41 @@ class GrowsInTheDtypeOfTheInput(NTKAwareRoPE):
             if self.dynamic:
                 self.cos, self.sin = cos, sin
         return apply_rotary_pos_emb(input, cos[:seq_len], sin[:seq_len])
+
+
+@wrong("GroupRMSNorm.forward", breaks="norm_backward", hint="gradient_cut")
+def gradient_of_a_contiguous_input_only(self, input):
+    """Copies an input that is not contiguous, so that view() takes it, and detaches the copy."""
+    x = input.float() if input.is_contiguous() else input.detach().float().contiguous()
+    groups = x.view(*x.shape[:2], -1, self.group_size)
+    rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
+    return ((groups / rms).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
+
+
+@wrong("GroupRMSNorm.forward", breaks="norm_float32_inside", hint="norm_rounded_to_gamma")
+def reciprocal_of_the_group_size_in_dtype_of_gamma(self, input):
+    """Multiplies the sum of squares by one over the group size, which 16 bits hold for powers of two."""
+    groups = input.float().unflatten(-1, (-1, self.group_size))
+    share = torch.tensor(1 / self.group_size, dtype=self.gamma.dtype, device=input.device)
+    rms = torch.sqrt(groups.square().sum(dim=-1, keepdim=True) * share + self.eps)
+    return ((groups / rms).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
+
+
+@wrong("GroupRMSNorm", breaks="norm_groups")
+class PowersOfTwoOnly(GroupRMSNorm):
+    """Refuses group sizes such as 3 and 6."""
+
+    def __init__(self, hidden_size, group_size, **options):
+        if group_size & (group_size - 1):
+            raise ValueError(f"group_size {group_size} for hidden_size {hidden_size} must be a power of two")
+        super().__init__(hidden_size, group_size, **options)
+
+
+@wrong("GroupRMSNorm.forward", breaks="norm_groups")
+def far_tokens_in_one_group(self, input):
+    """Handles tokens from the 257th on apart, and forgets the groups there."""
+    near, far = input[:, :256].float(), input[:, 256:].float()
+    groups = near.unflatten(-1, (-1, self.group_size))
+    rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
+    root = torch.sqrt(far.square().mean(dim=-1, keepdim=True) + self.eps)
+    return (torch.cat(((groups / rms).flatten(-2), far / root), dim=1) * self.gamma.to(input.device)).to(input.dtype)

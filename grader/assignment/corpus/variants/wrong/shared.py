@@ -32,6 +32,31 @@ class ParameterOfEqualModules(GroupRMSNorm):
         self.reset_parameters()
 
 
+@wrong("GroupRMSNorm", breaks="norm_purity", hint="state_shared")
+class EpsByGroupSize(GroupRMSNorm):
+    """Looks eps up by the group size, of which the first module has entered its own."""
+
+    def __init__(self, hidden_size, group_size, eps=1e-5, **options):
+        super().__init__(hidden_size, group_size, eps, **options)
+        if not hasattr(type(self), "entered"):
+            type(self).entered = {}
+        self.eps = type(self).entered.setdefault(group_size, eps)
+
+
+@wrong("GroupRMSNorm", breaks="norm_purity", hint="state_shared")
+class BlocksByHiddenSize(GroupRMSNorm):
+    """Sums with a matrix of ones and zeros, which is made in the first call with a hidden size."""
+
+    def forward(self, input):
+        if not hasattr(type(self), "blocks"):
+            type(self).blocks = {}
+        group = torch.arange(input.shape[-1], device=input.device) // self.group_size
+        mean = (group == group.unsqueeze(1)).float() / self.group_size
+        mean = type(self).blocks.setdefault((input.shape[-1], str(input.device)), mean)
+        rms = torch.sqrt(input.float().square() @ mean + self.eps)
+        return (input.float() / rms * self.gamma.to(input.device)).to(input.dtype)
+
+
 @wrong("GroupRMSNorm", breaks="norm_init_and_reset", hint="state_shared")
 class RangeOfTheLatestModule(GroupRMSNorm):
     """Keeps the range of the draw on the class."""
