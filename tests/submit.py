@@ -74,10 +74,13 @@ def main() -> int:
 def pack(files: list[Path], out: Path) -> None:
     """Write the zip to a temporary file, then rename it, so that it is never half written."""
     part = out.with_name(f"{out.name}.part")
-    with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in files:
-            archive.writestr(zipfile.ZipInfo(path.relative_to(ROOT).as_posix(), MOMENT), path.read_bytes())
-    part.replace(out)
+    try:
+        with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
+            for path in files:
+                archive.writestr(zipfile.ZipInfo(path.relative_to(ROOT).as_posix(), MOMENT), path.read_bytes())
+        part.replace(out)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 # ── Looking ─────────────────────────────────────────────────────────────────────────────────────────────────────────

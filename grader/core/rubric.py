@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, StrictBool, ValidationError
 
 from grader import SUBMITTED
 
@@ -28,6 +28,7 @@ def _said(text: str) -> str:
 
 Said = Annotated[str, AfterValidator(_said)]
 Id = Annotated[str, Field(pattern=r"^[a-z]\w*$")]  # a part of commands, addresses and names of files
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]  # no text: students' tests read the file as it is
 
 
 class Record(BaseModel):
@@ -58,11 +59,11 @@ class Property(Record):
     """
 
     id: Id
-    points: float = Field(gt=0)
+    points: Number = Field(gt=0)
     title: Text
     question: Text
     hint: Text
-    basic: bool = False
+    basic: StrictBool = False
     one_tensor: tuple[str, ...] = ()
 
 
@@ -79,7 +80,7 @@ class Task(Record):
     files: Mapping[str, Said] = Field(default_factory=dict)
     names: tuple[Said, ...] = Field(min_length=1)
     library: tuple[str, ...] = ()
-    bonus: bool = False
+    bonus: StrictBool = False
     properties: tuple[Property, ...]
 
     def file_of(self, name: str) -> str:
@@ -103,8 +104,8 @@ class Misconception(Record):
 class LatePenalty(Record):
     """The cost of lateness as shares of the points earned: ``per_day`` for each day begun, ``flat`` once."""
 
-    per_day: float = Field(default=0, ge=0, le=1)
-    flat: float = Field(default=0, ge=0, le=1)
+    per_day: Number = Field(default=0, ge=0, le=1)
+    flat: Number = Field(default=0, ge=0, le=1)
 
 
 class Policy(Record):
@@ -119,11 +120,11 @@ class Policy(Record):
     """
 
     due: AwareDatetime | None = None
-    grace_minutes: float = Field(default=0, ge=0)
+    grace_minutes: Number = Field(default=0, ge=0)
     late_penalty: LatePenalty = LatePenalty()
-    bonus_cap: float | None = Field(default=None, ge=0)
+    bonus_cap: Number | None = Field(default=None, ge=0)
     missing: Literal["blank", "zero"] = "blank"
-    thresholds: Mapping[str, float] = Field(default_factory=dict)
+    thresholds: Mapping[str, Number] = Field(default_factory=dict)
 
 
 class Rubric(Record):
@@ -137,7 +138,7 @@ class Rubric(Record):
 
     id: Said
     title: Text
-    practice: float = Field(gt=0)
+    practice: Number = Field(gt=0)
     imports: tuple[str, ...] = ()
     policy: Policy = Policy()
     tasks: tuple[Task, ...]

@@ -33,6 +33,9 @@ MALFORMED = {  # the text to replace, its replacement, and the error
         "points = []\n",
         "tasks.task1.properties.attention_heads.points: Input should",
     ),
+    "points_in_quotes": ("points = 40\n", 'points = "40"\n', "attention_heads.points: Input should be a valid number"),
+    "bonus_in_quotes": ("bonus = true\n", 'bonus = "no"\n', "task2.bonus: Input should be a valid boolean"),
+    "points_endless": ("points = 40\n", "points = inf\n", "attention_heads.points: Input should be a finite number"),
     "empty_file": ('"src/attention.py"\n', '""\n', "tasks.task1.file: it is empty"),
     "empty_title": (
         'en = "every head attends by itself, with scaled scores"',

@@ -105,6 +105,9 @@ def test_a_place_that_cannot_be_written_to_is_named(solved: Path, run: WarmPytho
     result = run(solved, "tests.submit", "--out", "nowhere/submission.zip")
     assert result.returncode == 2
     assert result.stdout.splitlines()[-1] == "nowhere/submission.zip: No such file or directory"
+    result = run(solved, "tests.submit", "--out", "src")
+    assert (result.returncode, result.stdout.splitlines()[-1]) == (2, "src: Is a directory")
+    assert not [*solved.glob("*.part")]
 
 
 def test_packages_that_may_be_missing_when_it_is_graded_are_named(solved: Path, run: WarmPython) -> None:
