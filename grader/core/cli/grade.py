@@ -160,7 +160,8 @@ def grade_waiting(run: Run, settings: Settings, executor: str, jobs: int) -> Non
 
 
 def _told(report: Report) -> str:
-    return f"{report.submission.id}: {describe(report)}"
+    """The result; a reason why there is none is said at the end."""
+    return f"{report.submission.id}: {describe(report) if report.status == 'graded' else report.status}"
 
 
 def _say_what_is_known(run: Run) -> None:
