@@ -44,11 +44,12 @@ def candidates_of(out: Path, submissions: list[Path] | None, reader: Reader) -> 
         paths = submissions or [Path(os.path.abspath(out / path)) for path in sources.paths]
         for path in paths:
             if not path.exists():
-                fail(f"{path}: submissions no longer there. Pass their current location with --submissions.")
+                there = "no such file or folder" if submissions else "submissions no longer there"
+                fail(f"{path}: {there}. Pass their current location with --submissions.")
         roster = Path(os.path.abspath(out / sources.roster)) if sources.roster else None
         if roster and not roster.exists():
             fail(f"{roster}: the roster is missing, and names may depend on it. Restore it, or regrade.")
-        candidates = found(reader, paths, sources.source, roster, sources.every_attempt)
+        candidates = found(reader, paths, sources.source, roster, sources.every_attempt, out=out)
         known |= {one.id: one for one in candidates if one.id not in known or one.reason is None}
     return {one.id: one for one in with_files(out, [*known.values()])}
 

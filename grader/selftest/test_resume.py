@@ -20,6 +20,7 @@ from grader import REPOSITORY
 from grader.core import assignment as parts
 from grader.core import settings as module
 from grader.core.cli import grade
+from grader.core.intake.reading_process import Reader
 from grader.core.intake.submission import Submission
 from grader.core.messages import as_data
 from grader.core.results import database
@@ -29,6 +30,7 @@ from grader.core.results.report import Report
 from grader.core.sandbox.limits import Level, Limits
 from grader.core.settings import Conditions, Settings, conditions
 from grader.examples.small.grader.assignment import ASSIGNMENT
+from grader.followup.submissions import candidates_of
 from grader.selftest import reports
 from grader.selftest.reports import unreadable
 from grader.selftest.submissions import SWIGLU, write_folder
@@ -373,3 +375,15 @@ def test_gpus_are_known_by_name_and_driver(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(module, "GPUS", tmp_path)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     assert conditions(Settings(ASSIGNMENT))["gpus"] == "NVIDIA H200 NVRM version: 580.1"
+
+
+def test_ids_stay_when_one_arrives_that_a_file_system_may_not_tell_apart(tmp_path: Path, judged: list[str]) -> None:
+    """A decision about the first would otherwise be about the second from then on."""
+    for name in ("ada", "ADA"):
+        write_folder(tmp_path / "class" / name, ASSIGNMENT.solution())
+        succeed("grade", tmp_path / "class", "--out", tmp_path / "out")
+    succeed("grade", tmp_path / "class", "--out", tmp_path / "out")
+    assert judged == ["ada", "ADA-2"]
+    with Reader() as reader:
+        found = candidates_of(tmp_path / "out", None, reader)
+    assert {name: one.path.name for name, one in found.items()} == {"ada": "ada", "ADA-2": "ADA"}

@@ -148,7 +148,8 @@ def prepared(
     known = read_graded(out, lines, ledger)
     students = rows(known, comment, language)
     made = FORMATS[format_ or to].make(students, Request(known.rubric, template, assignment_id))
-    made = replace(made, remarks=[*made.remarks, *blanks(students)])
+    if format_ is None:  # these grades are to be written
+        made = replace(made, remarks=[*made.remarks, *blanks(students)])
     formats, path = extra("formats"), file or out / next(iter(made.files))
     written = formats.in_file(path, made.rows) if formats else {}
     lower = drops(ledger, made.rows, to, known.rubric.policy, written)

@@ -27,7 +27,7 @@ from grader.core.results.database import opened
 from grader.core.results.policy import days_late, undated
 from grader.core.results.report import Practice, Report
 from grader.core.results.statistics import Entry
-from grader.core.results.written import note
+from grader.core.results.written import NotWritten, note, read_lines
 from grader.core.run.class_run import Run
 from grader.core.run.executors import CHOICES, LOCAL, open_executor
 from grader.core.run.schedule import grade_all
@@ -124,7 +124,7 @@ def grade(
     )
     practice = needed("notebook_points", "--notebooks").read_practice(notebooks, rubric.practice) if notebooks else {}
     with Reader() as reader:
-        candidates = with_files(out, found(reader, paths, source, roster, every_attempt))
+        candidates = with_files(out, found(reader, paths, source, roster, every_attempt, out=out))
         if dry_run:
             needed("diff", "--dry-run").print_preview(out, candidates, settings, reader)
             return
@@ -160,7 +160,8 @@ def grade_waiting(run: Run, settings: Settings, executor: str, jobs: int) -> Non
 
 
 def _told(report: Report) -> str:
-    return f"{report.submission.id}: {describe(report)}"
+    """The result; a reason why there is none is said at the end."""
+    return f"{report.submission.id}: {describe(report) if report.status == 'graded' else report.status}"
 
 
 def _say_what_is_known(run: Run) -> None:
@@ -242,11 +243,13 @@ def found(
     roster: Path | None,
     every_attempt: bool = False,
     expected: Expected | None = None,
+    out: Path | None = None,
 ) -> list[Candidate]:
     """Every submission below the paths.
 
     Without a ``source``, it is found out which platform they come from; the expected files are those of the rubric,
-    unless others are given. With ``every_attempt``, what students handed in earlier is taken, too.
+    unless others are given. With ``every_attempt``, what students handed in earlier is taken, too. Submissions with
+    reports in ``out`` keep their ids.
 
     Raises:
         UserError: If they cannot be found, or the roster is none.
@@ -255,7 +258,10 @@ def found(
         fail(f"--from {source}: not a source. Choose one of {', '.join(SOURCES)}.")
     listed = read_roster(roster) if roster else ()
     wanted = chosen().rubric.expected if expected is None else expected
-    candidates = reader.discover(paths, source, listed, wanted, every_attempt)
+    known: frozenset[str] = frozenset()
+    with contextlib.suppress(NotWritten):
+        known = frozenset(line.id for line in (read_lines(out) if out else ()) if not absent(line.origin))
+    candidates = reader.discover(paths, source, listed, wanted, every_attempt, known)
     return moodle.with_lateness(candidates, roster) if roster and (moodle := extra("moodle")) else candidates
 
 

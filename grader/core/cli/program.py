@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import wraps
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from grader import __version__
 from grader.core.assignment import rubric_or_exit
@@ -16,7 +18,7 @@ from .export import export
 from .grade import grade
 from .report import report
 from .show import show
-from .terminal import chosen, ending, say
+from .terminal import chosen, ending, fail, say
 
 EVERY_DAY = ("grade", "review", "export", "return")  # from the deadline to the students, in this order
 MORE = "More"
@@ -52,8 +54,22 @@ def program(features: Iterable[str]) -> typer.Typer:
     panels |= {"show": MORE, "report": MORE} | dict.fromkeys(EVERY_DAY, "Every day")
     for name in dict.fromkeys((*EVERY_DAY, *commands)):
         if name in commands:
-            app.command(name, rich_help_panel=panels[name])(_in_one_line(commands[name]))
+            app.command(name, cls=_Once, rich_help_panel=panels[name])(_in_one_line(commands[name]))
     return app
+
+
+class _Once(TyperCommand):
+    """A command that refuses a second value where only the last would count, as of two rosters.
+
+    Options with a default are settings, which a later value overrides, and so is the place of what is written.
+    """
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        given = Counter(self.make_parser(ctx).parse_args([*args])[2])
+        for param, times in given.items():
+            if times > 1 and param.default is None and not param.multiple and "--out" not in param.opts:
+                fail(f"{param.opts[0]}: given {times} times, and only the last would count. Give it once.")
+        return super().parse_args(ctx, args)
 
 
 def _in_one_line(command: Callable[..., None]) -> Callable[..., None]:

@@ -6,11 +6,10 @@ A folder is read as regular files only, and no link is followed; an archive, or 
 from __future__ import annotations
 
 import hashlib
-import itertools
 import os
 import re
 import unicodedata
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -128,12 +127,6 @@ def _cleaned(message: Message) -> Message:
     if len(message) > MAX_MESSAGE:
         return quoted(clean(message, MAX_MESSAGE)).filled(concern=concern_of(message))
     return from_data(as_data(message), lambda text: clean(text, MAX_MESSAGE))
-
-
-def unused(wanted: str, taken: Container[str]) -> str:
-    """The wanted id, with a number added if it is among the ``taken`` ids, which are as :func:`folded` returns them."""
-    ids = itertools.chain([wanted], (f"{wanted}-{number}" for number in itertools.count(2)))
-    return next(name for name in ids if folded(name) not in taken)
 
 
 def folded(name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import zipfile
 from collections.abc import Collection, Iterable, Sequence
@@ -15,7 +16,7 @@ from grader.core.extras import extra
 from grader.core.messages import UserError, say
 
 from .archives import INSTEAD, OTHERS, START_BYTES, archive_kind, is_archive_name, read_entry, zip_entries
-from .candidate import Candidate, folded, identifier, read_file, safe_id, unused
+from .candidate import Candidate, folded, identifier, read_file, safe_id
 from .layout import expected_path
 from .origin import Found, Part, Student
 from .roster import latest, with_roster
@@ -107,6 +108,7 @@ def discover(
     roster: Sequence[Student] = (),
     expected: Expected = ANYTHING,
     every_attempt: bool = False,
+    known: Collection[str] = (),
 ) -> list[Candidate]:
     """Every submission below ``paths``, with unique ids, sorted by id.
 
@@ -116,15 +118,20 @@ def discover(
         roster: Everyone who should have handed in; whoever has not becomes a candidate with nothing to read.
         expected: The files that are asked for.
         every_attempt: Whether to keep what the same students handed in earlier as well.
+        known: Ids of submissions found earlier, which stay theirs if ``ADA`` arrives beside ``ada``.
 
     Raises:
         IntakeError: If a path does not exist, or holds nothing that could be a submission.
     """
     candidates = [candidate for path in paths for candidate in _candidates(path, source, expected)]
     found: dict[str, Candidate] = {}
+    earlier = {*map(folded, known)}
     named = with_roster(candidates, roster) if roster else candidates
     for candidate in named if every_attempt else latest(named):
-        name = unused(candidate.id, found)
+        wanted = candidate.id
+        ids = itertools.chain([wanted], (f"{wanted}-{number}" for number in itertools.count(2)))
+        free = (one for one in ids if folded(one) not in found)
+        name = next(one for one in free if one in known or folded(one) not in earlier)
         found[folded(name)] = replace(candidate, id=name, expected=expected)
     return sorted(found.values(), key=lambda candidate: candidate.id)
 

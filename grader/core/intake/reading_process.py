@@ -13,7 +13,7 @@ import socket
 import subprocess
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TypeVar
@@ -79,6 +79,7 @@ class Reader(contextlib.AbstractContextManager["Reader"]):
         roster: Sequence[Student] = (),
         expected: Expected = ANYTHING,
         every_attempt: bool = False,
+        known: Collection[str] = (),
     ) -> list[Candidate]:
         """Every submission below ``paths``; see :func:`~grader.core.intake.discover.discover`.
 
@@ -87,7 +88,7 @@ class Reader(contextlib.AbstractContextManager["Reader"]):
         """
         paths = list(paths)
         try:
-            return self.ask(DISCOVERY_CPU_S, discover, paths, source, roster, expected, every_attempt)
+            return self.ask(DISCOVERY_CPU_S, discover, paths, source, roster, expected, every_attempt, known)
         except MemoryError:
             problem = f"takes more than {MEMORY_MIB} MiB"
         except _Died as death:

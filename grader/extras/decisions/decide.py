@@ -96,7 +96,8 @@ def decide(
     if taken_back:
         with _moving(read_graded(graded_folder(out), quiet=True), grader):
             taken = undo(out, grader)
-        say(f"Decisions taken back: {len(taken)}.")
+        told = ", ".join(f"{one.student}: {one.slot}" for one in taken)
+        say(f"Decisions taken back: {len(taken)} ({told}).")
         return
     if points and not override and not all_with:
         fail("--points needs --override: a property, a task, score or bonus.")

@@ -101,7 +101,8 @@ def _preflight(
     for line in grouped("would get no feedback", back.without):
         warn(line)
     none = f"{len(back.without)} would get no feedback"
-    counts = f"{ready.lost} grades would be blank, {len(ready.lower)} would drop, {none}"
+    ungraded = sum(bool(row.blank) for row in ready.made.rows)
+    counts = f"{ungraded} without a grade, {ready.lost} grades would be blank, {len(ready.lower)} would drop, {none}"
     warn(f"{len(ready.made.rows)} students: {counts}")
     look = [text for text, _ in ready.problems(accept_drops, accept_blanks, accept_stale, graded)]
     missing = sum(why != ABSENT for why, _ in back.without)

@@ -554,7 +554,7 @@ def test_a_port_that_is_taken_is_a_line(tmp_path: Path) -> None:
     [
         (["nowhere"], "no report in it. Give the folder"),
         (["{out}", "--lang", "fr"], "--lang fr: not a language"),
-        (["{out}", "--submissions", "nowhere"], "submissions no longer there"),
+        (["{out}", "--submissions", "nowhere"], "nowhere: no such file or folder. Pass their current location"),
         (["{out}", "--similar", "nowhere"], "--similar nowhere: no similar.csv there."),
     ],
 )

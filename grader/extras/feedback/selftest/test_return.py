@@ -128,7 +128,7 @@ def test_who_has_no_address_is_named_first(tmp_path: Path) -> None:
     assert result.stderr.splitlines() == [
         "2 would get no feedback: no email; grade with a roster that has one",
         "  ada (ada); bo (bo)",
-        "2 students: 0 grades would be blank, 0 would drop, 2 would get no feedback",
+        "2 students: 0 without a grade, 0 grades would be blank, 0 would drop, 2 would get no feedback",
         "grader: needs attention: students who would get no feedback: 2 (--accept-blanks returns the others). "
         "Nothing was written.",
     ]
@@ -139,7 +139,9 @@ def test_who_has_no_address_is_named_first(tmp_path: Path) -> None:
 def test_pages_are_written_as_a_part_of_it(tmp_path: Path) -> None:
     """Also after a decision, which an earlier page does not show."""
     out = class_from(tmp_path, "canvas")
-    assert back(out, "canvas").stdout.startswith("6 pages of 7 students for canvas: ")
+    result = back(out, "canvas")
+    assert result.stdout.startswith("6 pages of 7 students for canvas: ")
+    assert "left blank" not in result.stderr  # no grades are written
     run("decide", out, "4000", "--comment", "Come and see me.", "--who", "kim")
     back(out, "canvas", "--handout", "https://example.org")
     (page,) = (data for name, data in packed(out / "canvas-feedback.zip").items() if "_4000_" in name)
@@ -168,7 +170,9 @@ def test_what_would_be_blank_or_drop_is_said_before_anything_is_written(tmp_path
     (tmp_path / "worksheet.csv").write_text(sheet)
     result = back(out, "moodle", "--template", tmp_path / "worksheet.csv", code=3)
     assert "4 would be blank: score plus bonus exceeds the worksheet's maximum 100; set bonus_cap" in result.stderr
-    assert "7 students: 4 grades would be blank, 7 would drop, 1 would get no feedback" in result.stderr
+    assert (
+        "7 students: 2 without a grade, 4 grades would be blank, 7 would drop, 1 would get no feedback" in result.stderr
+    )
     assert result.stderr.splitlines()[-1].startswith("grader: needs attention: grades that have dropped")
     assert not (out / "moodle-feedback.zip").exists()
     result = back(out, "moodle", "--template", tmp_path / "worksheet.csv", "--accept-blanks", code=3)
@@ -191,7 +195,7 @@ def test_the_same_class_gives_the_same_bytes(tmp_path: Path) -> None:
         (["--to", "fax"], "--to fax: not a destination. Choose one of canvas, moodle, mail."),
         (["--to", "mail", "--template", "x.csv"], "--template: mail has no gradebook."),
         (["--to", "canvas"], "no record of where its submissions are"),
-        (["--to", "canvas", "--submissions", "gone.zip"], "gone.zip: submissions no longer there."),
+        (["--to", "canvas", "--submissions", "gone.zip"], "gone.zip: no such file or folder."),
     ],
     ids=["fax", "template", "note", "gone"],
 )

@@ -135,7 +135,7 @@ def test_files_that_have_changed_are_named(folder: Path, tmp_path: Path) -> None
         (["cleo", "heads"], "attention_heads: passed, so there is no failing case. cleo lost attention_causal."),
         (["cleo", "nothing"], "nothing: no such property. cleo lost attention_causal."),
         (["eve"], "eve: unreadable, so no case was run. The zip cannot be read."),
-        (["cleo", "--submissions", "gone"], "gone: submissions no longer there. Pass their current location"),
+        (["cleo", "--submissions", "gone"], "gone: no such file or folder. Pass their current location"),
     ],
     ids=["full", "passed", "unknown", "unreadable", "moved"],
 )
