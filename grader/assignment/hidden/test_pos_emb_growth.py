@@ -255,8 +255,9 @@ def check_growth_kept(
     wanted, grows, serves = first[SHORT], True, False
     forgotten: WrongAnswer | None = None
     history: list[int] = []
-    for length in (SHORT, middle, SHORT, 4 * MS - 1, long, middle, LONGER, SHORT, 1):
-        if not ropes.is_by_contract and (length in (1, LONGER) or (length == SHORT and long in history)):
+    for length in (SHORT, middle, SHORT, 4 * MS - 1, long, middle, LONGER, long, 1):  # long: between two growths
+        again = length == long and long in history
+        if not ropes.is_by_contract and (length in (1, LONGER) or again):
             continue  # rope_static charges for one position, and the property about the ratio for that of a new module
         if history and switched and ropes.asking.mode is None:
             module.train(not training).train(training)
@@ -266,7 +267,9 @@ def check_growth_kept(
             grows = shows or not ropes.same(turned, first[SHORT])
             ungrown = say(UNGROWN, lengths=f"{SHORT}, {middle}", n=middle).then(*filter(None, [told_end(turned)]))
             require(grows or ropes.positions_held(module) >= middle, ungrown)
-        elif length == long and not (ropes.same(turned, wanted) and held_after(ropes, ratio, middle) >= long):
+        elif length == long and not (
+            again or (ropes.same(turned, wanted) and held_after(ropes, ratio, middle) >= long)
+        ):
             wanted = first[long]  # unless the first growth left room: the property about the ratio charges for that
         elif length == LONGER:
             wanted = ropes.first(ratio, length, dynamic=True, training=training)
