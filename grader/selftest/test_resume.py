@@ -141,9 +141,11 @@ def test_a_misnamed_file_is_graded_where_a_decision_says(judged: list[str], plac
     ada, bo = (json.loads((place / "out" / name / "report.json").read_text())["submission"] for name in ("ada", "bo"))
     assert ada["sha256"] == bo["sha256"]
     assert f"'final.py' was graded as {SWIGLU}." in bo["notices"]
+    succeed(*decided, "--file", f"{SWIGLU}=fnal.py")
+    assert f"'fnal.py' was to be graded as {SWIGLU}, but was not found." in run(place).stdout
     succeed(*decided, "--withdraw", SWIGLU)
     run(place)
-    assert judged == ["bo", "bo"]
+    assert judged == ["bo", "bo", "bo"]
 
 
 def test_a_roster_beside_one_submission_takes_nobody_elses_away(judged: list[str], place: Path) -> None:

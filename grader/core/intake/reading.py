@@ -52,6 +52,7 @@ MAX_NESTING = 3
 MAX_VERSIONS = 20  # the most versions of one file that are compared
 MISSING = say("{path} is missing")
 TWICE = say("{path} exists twice, as {one} and as {other}, with different content")
+UNFOUND = say("{called} was to be graded as {path}, but was not found.").filled(concern="renamed")
 NONE_OF = "None of {names} is in the submission."
 NO_ZIP = "File is not a zip file"  # as Python's zipfile says it
 
@@ -76,7 +77,12 @@ def submission_in(identifier: str, files: Files, expected: Expected, taken: Take
     offered = [*_renamed(search.loose, search.used, wanted, expected)]
     rest = {path: why.filled(path=path) for path, why in wanted.items() if path not in places_in(offered)}
     odd = [sentence(why).filled(concern="renamed") for path, why in rest.items() if wanted[path] not in (MISSING, STUB)]
-    concerns = [*search.concerns, *offered, *odd]
+    lost = [
+        UNFOUND.filled(called=repr(called), path=path)
+        for path, called in taken.items()
+        if not any(f"/{name}".endswith(f"/{called}") for name in search.loose)
+    ]
+    concerns = [*search.concerns, *offered, *odd, *lost]
     notices = [*search.notices, *concerns]
     if not kept or (expected and len(missing) == len(expected)):
         nothing = say(NONE_OF, names=", ".join(expected) or say("the files of src/"))
