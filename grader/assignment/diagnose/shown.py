@@ -239,7 +239,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "one_row_without_gradient": (told("{what}: {n} of {all} rows with a wrong gradient", n=1, beside=told("nothing")),),
     "shard_foreign_gradients": (told(RECEIVES, seen=str(FOREIGN_TOO)),),
     "gradient_not_summed": (told(RECEIVES, seen=OF_ONE_USE, only=True, lacks=(OTHERS_SUMMED,)),),
-    "gradient_scaled": (told(SAME_MULTIPLE), told(RECEIVES, beside=told(MULTIPLE))),
+    "gradient_scaled": (told(SAME_MULTIPLE, turns.BATCH_ALIKE), told(RECEIVES, beside=told(MULTIPLE))),
     "rope_module_dtype": (told(OTHER_DTYPE, case="every_batch_row_and_head"),),
     "rope_heads": (
         told("{dtype} output for shape {shape}: a head is rotated differently beside others than on its own"),

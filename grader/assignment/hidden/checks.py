@@ -204,21 +204,17 @@ def check_redrawn(module: StudentModule, elements: int, device: str) -> None:
         check_only_parameter(converted, elements, other, device)
 
 
-def check_beside(
-    student: Student, check: Callable[[bool], None], other: Callable[[], StudentModule] | None = None
-) -> None:
+def check_beside(student: Student, check: Callable[[bool], None]) -> None:
     """Require what ``check`` requires of a module beside others; a fault says if the module alone fulfils it.
 
     Args:
         student: The submission; the module alone is built in a new worker.
         check: Called with whether other modules are to be built.
-        other: Builds one that may be refused: that says nothing about the first.
     """
     try:
         check(True)
-    except (WrongAnswer, Crashed) as fault:
-        taken = other is None or right_alone(student, lambda: other().parameters())
-        raise fault.with_more(ALONE if taken and right_alone(student, lambda: check(False)) else None) from None
+    except WrongAnswer as fault:  # what code raises, it says itself
+        raise fault.with_more(ALONE if right_alone(student, lambda: check(False)) else None) from None
 
 
 def right_alone(student: Student, check: Callable[[], object]) -> bool:

@@ -129,19 +129,16 @@ def test_gamma_is_drawn_uniformly_with_the_seed(
         sizes = {"hidden_size": 64, "group_size": 8, "init_range": bounds, "init_seed": init_seed}
         return student.GroupRMSNorm(**sizes, dtype=dtype, device=device)
 
-    def other() -> StudentModule:
-        return student.GroupRMSNorm(hidden_size=16, group_size=4, init_range=(8.0, 9.0), init_seed=3)
-
     def check(beside: bool, again: bool = again) -> None:
         module = make()
         if beside:
-            other()
+            student.GroupRMSNorm(hidden_size=16, group_size=4, init_range=(8.0, 9.0), init_seed=3)
         if again:
             filled(module, 7.0, 64, 8).reset_parameters()
         check_drawn(drawn_gamma(student, module, device), draw, init_seed, dtype, device, over, *[RESET] * again)
 
     try:
-        check_beside(student, check, other)
+        check_beside(student, check)
     except WrongAnswer as fault:
         first = FIRST_TOO if again and not succeeds(lambda: check(False, False)) else None
         raise fault.with_more(first, unseeded(student, lambda: drawn_gamma(student, make(), device), fault)) from None

@@ -156,6 +156,16 @@ def gradient_turned_further(input, cos, sin):
     return Turn.apply(input, cos, sin)
 
 
+@wrong("apply_rotary_pos_emb", breaks="rotary_backward", hint="gradient_scaled")
+def gradient_averaged_over_the_batch(input, cos, sin):
+    """Has a hook that gives each batch row the mean of what arrives."""
+    first, second = input.chunk(2, dim=-1)
+    output = input * cos[:, None] + torch.cat((-second, first), dim=-1) * sin[:, None]
+    if output.requires_grad:
+        output.register_hook(lambda gradient: gradient.mean(0, keepdim=True).expand_as(gradient))
+    return output.to(input.dtype)
+
+
 @wrong("NTKAwareRoPE", breaks="rotary_backward", hint="rope_module_gradient")
 class RopeWithoutGradientInEvaluation(NTKAwareRoPE):
     """Cuts the gradient in evaluation mode."""
