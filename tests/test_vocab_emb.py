@@ -12,7 +12,7 @@ from functools import partial
 import pytest
 import torch
 
-from src.modeling import vocab_emb
+import src.modeling.vocab_emb as vocab_emb
 
 from .harness.compare import (
     MismatchError,

@@ -192,6 +192,17 @@ def test_the_command_to_copy_names_the_environment_of_this_folder(monkeypatch: p
     assert page.interpreter() == "python"
 
 
+def test_a_file_that_is_missing_is_named_as_such(
+    untouched: Path, rubric: Rubric, tmp_path: Path, run: WarmPython
+) -> None:
+    folder = Path(shutil.copytree(untouched, tmp_path / "gone"))
+    for file in rubric.expected:
+        (folder / file).unlink()
+    shown = run(folder, "tests").stdout
+    assert [file for file in rubric.expected if f"  {file}  this file is missing (so" not in shown] == []
+    assert "ImportError" not in shown
+
+
 @pytest.mark.process
 @pytest.mark.parametrize("module", some(["tests", "tests.practice"], 2))
 def test_python_without_assert_is_refused_and_judges_nothing(untouched: Path, module: str) -> None:

@@ -318,4 +318,4 @@ def _grader_error(by_name: Mapping[str, Sequence[CaseResult]]) -> str:
     cases = (case for cases in by_name.values() for case in cases)
     if error := next((case for case in cases if case.outcome is Outcome.GRADER_ERROR), None):
         return f"{error.property_id}, {error.id}: {error.detail or error.message}"
-    return "" if all(by_name.values()) else "a property has no case"
+    return next((f"{name} has no hidden test" for name, found in by_name.items() if not found), "")
