@@ -280,12 +280,15 @@ class Ropes:
             raise fault.with_more(told() if self.asking.own else told, partial(told_end, actual)) from None
 
     def ratios_of(self, turned: Tensor) -> list[float]:
-        """The ratios whose new modules turn alike: one, where ratios show in the tables. A fraction is that of s."""
+        """The ratios whose new modules turn alike: one, where ratios show in the tables. A fraction is that of s.
+
+        A large fraction cannot be told from the whole numbers about it, so it is none of them.
+        """
         if not self._shown:
             self._shown.update({ratio: self.of_ratio(ratio, MS - 1) for ratio in RATIOS_READ})
         found: list[float] = [ratio for ratio, tables in self._shown.items() if self.same(turned, tables)]
         exact = len(turned) / MS
-        return found or [exact] * (exact > 1 and self.same(turned, self.by_contract(exact, MS - 1)))
+        return found or [exact] * (1 < exact <= MOST and self.same(turned, self.by_contract(exact, MS - 1)))
 
     def told_ratio(self, turned: Tensor) -> Message | None:
         """Which ratio's tables were used, for messages; None where the tables do not show it."""

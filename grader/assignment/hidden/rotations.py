@@ -176,5 +176,5 @@ GROWING = (
     Growing(8, 1, 1),
     Growing(8, 1, 3, dim=4, max_seq_len=64, base=500),
     Growing(12, 0, 3, max_seq_len=64),
-    Growing(40, 1, 1),
+    Growing(130, 1, 1),
 )

@@ -450,8 +450,14 @@ OTHERS_BUILT: tuple[dict[str, int], ...] = (  # whatever they share with the mod
 RANDOM = ("rotary_pairing_and_sign", "rotary_broadcast", "rope_boundary", "rope_buffers")  # charge for random outputs
 
 
+def build_in_16_bits(ropes: Ropes, **sizes: int) -> None:
+    """Builds a module beside others; the case of the tables' dtypes charges for a crash."""
+    with suppress(Crashed):
+        ropes.made(**sizes, dtype=torch.bfloat16, device=ropes.device)
+
+
 def check_beside_a_shorter_one(ropes: Ropes) -> None:
-    """Require first tables of a module's own where others were built that differ in length, or in ratio and length.
+    """Require first tables of a module's own where others were built that differ in dtype, length, or ratio and length.
 
     No other case has this base: a cache may hold tables of those. What is wrong without the other module is charged to
     other properties.
@@ -459,6 +465,8 @@ def check_beside_a_shorter_one(ropes: Ropes) -> None:
     sizes = {"dim": 4, "base": 600}
 
     def check(beside: bool) -> None:
+        if beside:
+            build_in_16_bits(ropes, max_seq_len=MS, ratio=1, **sizes)
         for ratio in (1, 2) if beside else ():  # of that ratio, or with as many positions
             ropes.made(max_seq_len=MS // 2, ratio=ratio, **sizes, device=ropes.device)
         module = ropes.made(max_seq_len=MS, ratio=1, **sizes, device=ropes.device)

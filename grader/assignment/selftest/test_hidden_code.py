@@ -42,6 +42,7 @@ ASKING = {
     "read_shows": "a reading, which is paid for by what it finds",
     "short": "a reading: asks whether tables have too few positions",
     "test_a_16_bit_shard_gives_what_it_gives_in_float32": "notes a reading, which is paid for by what it finds",
+    "build_in_16_bits": "builds another module beside: rope_buffers charges for a crash, where tables have 16 bits",
     "as_held": "asks which layout a module holds; ownership charges for a rank that is refused",
 }
 
