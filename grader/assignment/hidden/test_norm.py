@@ -105,8 +105,8 @@ def test_each_group_is_divided_by_its_own_root_mean_square(student: Student, see
 def tokens(seed: int) -> Tensor:
     """``[2, 259, 24]``: tokens of clearly different sizes, some of them further on than a byte counts.
 
-    The largest is halved: of so many, some are far larger than most, and squares still fit float16. None is so small that
-    eps matters.
+    The largest is halved: of so many, some are far larger than most, and squares still fit float16. None is so small
+    that eps matters.
     """
     x = grouped_input(seed, MANY)
     return (x + x.sign()) * torch.exp2(torch.arange(518) % 4 - 1).reshape(2, 259, 1)
