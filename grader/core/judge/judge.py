@@ -139,24 +139,25 @@ class Judge:
         for name, cases in by_name.items():
             mistake = None
             if (outcome := property_outcome(cases)) is Outcome.FAILED:
-                cases = self._told_alone(student, name, cases)
-                failing = {case.id: case.message for case in cases if case.outcome is Outcome.FAILED}
-                mistake = diagnosis.diagnose(student, name, failing)
+                mistake = diagnosis.diagnose(student, name, _failing(cases))
+                if mistake is None and (alone := self._told_alone(student, name, cases)) is not cases:
+                    cases, mistake = alone, diagnosis.diagnose(student, name, _failing(alone))
             properties[name] = _property_report(name, outcome, cases, mistake)
         student.start_afresh()
         lender.end_idle()
         return self._report(submission, properties, _grader_error(by_name), started, clock)
 
     def _told_alone(self, student: Student, name: str, cases: list[CaseResult]) -> list[CaseResult]:
-        """A property's cases, of which the first failing one says if it passes where no other case came before it."""
+        """Cases that have no name yet; the first failing one says if it passes where no other came before it."""
         student.announce(name)
         first = next(case for case in cases if case.outcome is Outcome.FAILED)
         if first is cases[0]:
             return cases
         student.begin(name)
         alone = self._tests.run_alone(student, first)
-        is_other = alone.outcome is Outcome.PASSED and not alone.excuses
-        told = replace(first, message=first.message.then(say(PASSES_ALONE))) if is_other else first
+        if alone.outcome is not Outcome.PASSED or alone.excuses:
+            return cases
+        told = replace(first, message=first.message.then(say(PASSES_ALONE)))
         return [told if case is first else case for case in cases]
 
     def give_up(self, identifier: str, reason: str) -> Report:
@@ -240,6 +241,11 @@ def _task_report(task: Task, properties: Mapping[str, PropertyReport]) -> TaskRe
     """A task's report, still without points."""
     results = [properties[prop.id] for prop in task.properties]
     return TaskReport(id=task.id, title=task.title, score=0, max_score=0, properties=results)
+
+
+def _failing(cases: Iterable[CaseResult]) -> dict[str, Message]:
+    """What the failing cases say, by id."""
+    return {case.id: case.message for case in cases if case.outcome is Outcome.FAILED}
 
 
 def _property_report(name: str, outcome: Outcome, cases: Sequence[CaseResult], mistake: str | None) -> PropertyReport:
