@@ -121,6 +121,7 @@ NO_GRADIENT = "no gradient reaches {where}"
 
 DTYPE_DIFFERS = told(OTHER_DTYPE)
 SHAPE_DIFFERS = told(OTHER_SHAPE)
+LATER_CHANGES = told("a later call changes the output of an earlier one")
 HISTORY = told(OTHERWISE, RAISES)
 EVALUATION = told(checks.IN_EVALUATION)
 NOTHING_REGISTERED, SEVERAL_REGISTERED = (told(checks.REGISTERED, n=n) for n in (0, range(2, 1000)))
@@ -145,7 +146,7 @@ def of_ratio(*says: str, k: int | Container[int] = range(rope.MOST), **fields: A
 
 # From a cause that no probe looks for to clues of which each of its cases fits one; the most specific causes first.
 EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
-    "output_reused": (told("a later call changes the output of an earlier one"),),
+    "output_reused": (LATER_CHANGES, HISTORY),
     "rope_persistent_tables": (told("state_dict() lists {names}"),),
     "input_changed": (told(checks.AFTER, what="the input"),),
     "shard_one_mode": (told(checks.ONE_MODE, checks.NO_GRAD, checks.RECORDED),),
@@ -281,6 +282,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
 
 # From a cause to clues of which at least one of its cases fits one.
 NEEDED: Final[Mapping[str, tuple[Clue, ...]]] = {
+    "output_reused": (LATER_CHANGES,),  # memory that is reused may still hold what an earlier call wrote
     "output_shape": (SHAPE_DIFFERS,),
     "lookup_rows_scaled": (ROWS_SCALED,),
     "rope_ratio_unheard": (RATIO_ONE,),

@@ -50,6 +50,7 @@ from grader.testing import (
 )
 
 LONGER = 8 * MS + 1  # here rules choose 9, 10 or 16
+NEAR = 256  # positions that all dtypes can count
 GROWN_TO = tuple(dict.fromkeys(row.length for row in GROWING))
 CHOSEN = "with ratio={ratio}, the k' used for s = {lengths} are {picked} in this order"
 modes = pytest.mark.parametrize(
@@ -79,6 +80,9 @@ def test_longer_sequences_use_the_smallest_even_ratio(ropes: Ropes, row: Growing
             try:
                 ropes.check(turned, ropes.of_ratio(wanted, length), told(length, ratio), but_last=but_last)
             except WrongAnswer as fault:
+                if length > NEAR and ropes.same(turned[:NEAR], ropes.of_ratio(wanted, NEAR)):
+                    ropes.excuse(fault, ("rope_exact_angles",))
+                    return
                 raise fault.with_more(*chosen(ropes, ratio)) from None
         return
     require(held_after(ropes, ratio, length) == wanted * MS, UNSEEN)
