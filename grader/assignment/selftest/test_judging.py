@@ -73,9 +73,7 @@ def test_failing_properties_share_a_process(
 
 @pytest.mark.process
 def test_the_process_of_the_sample_names_the_mistake(started: list[Zygote], grader: Judge) -> None:
-    """One for the replay, one to read the law of eps and for what fails, one for a failure that has no name, one for the
-    sample and the probe.
-    """
+    """One each: the replay, the law of eps and what fails, a failure without a name, the sample and the probe."""
     (variant,) = (one for one in variants_of(ASSIGNMENT) if one.name.endswith("eps_beside_the_root"))
     report = grader.grade(submission(variant.files))
     assert report.properties["norm_eps_inside_sqrt"].misconception == variant.hint
