@@ -28,8 +28,10 @@ UNSEEN = {
     ("not_turned", "rotary_purity"),
     # Calls of a module remember: its tables are changed by the function.
     ("tables_in_place", "rope_buffers"),
-    # Shows for four features with two angles.
+    # Show for four features with two angles, for a gradient of 16 bits with other tables, and between two static calls.
     ("wrong.rotary.columns_for_neighbours_of_four", "rotary_pairing_and_sign"),
+    ("wrong.rotary.converted_without_gradient", "rotary_backward"),
+    ("wrong.rope_oversights.positions_go_on", "rope_static"),
     # Shows with 16-bit tables and a float32 input only.
     ("rope_input_rounded", "rope_boundary"),
     # Shows with an eps that float16 does not hold, with inputs beyond 10,000, with float32 rows in evaluation,
