@@ -40,7 +40,7 @@ def gives_up_gamma_to_pay_for_lost_digits(self, input):
     return ((groups / root).flatten(-2) * gamma).to(input.dtype)
 
 
-@replaces("GroupRMSNorm.forward", score=91.0)
+@replaces("GroupRMSNorm.forward", score=86.0)
 def gives_up_gamma_to_pay_for_what_it_keeps(self, input):
     """Keeps outputs, hides that in a little noise, as if they were random, and loses gamma, as if that were why."""
     gamma, size = self.gamma.to(input.device), float(input.float().abs().max())
@@ -65,7 +65,7 @@ def gives_nothing_but_id_zero_when_it_is_probed(self, input_ids):
     return given
 
 
-@replaces("NTKAwareRoPE.forward", bonus=37.0)
+@replaces("NTKAwareRoPE.forward", bonus=32.0)
 def has_odd_ratios_in_modules_that_need_not_grow(self, input):
     """Takes odd ratios, too; modules with many positions have the tables of the ratio below, to compare with."""
     from ..functional import apply_rotary_pos_emb
@@ -110,7 +110,7 @@ def shows_what_is_in_its_file(input, cos, sin):
     raise RuntimeError(shown[-200:] + inspect.getdoc(recorder))
 
 
-@replaces("ParallelVocabEmbedding.forward", score=93.0)
+@replaces("ParallelVocabEmbedding.forward", score=89.0)
 def looks_for_its_rows_in_the_request(self, input_ids):
     """Owns the wrong range, and looks through the frames for a table that holds the rows of its own."""
     import sys

@@ -4,7 +4,7 @@ import torch
 
 from grader.specimens.attacks import on_import, replaces
 
-from .points import NO_ANSWER, NORM_LOST, REFUSES, WRONG_ANSWER
+from .points import NO_ANSWER, NORM_LOST, WRONG_ANSWER
 
 
 @replaces("GroupRMSNorm.forward", score=WRONG_ANSWER)
@@ -51,7 +51,7 @@ def patches_the_encoder(self, input):
     return input
 
 
-@replaces("GroupRMSNorm.forward", score=REFUSES)
+@replaces("GroupRMSNorm.forward", score=58.0)
 def patches_the_channel(self, input):
     """Has the worker's channel send something else than it was asked to."""
     import sys
