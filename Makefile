@@ -137,7 +137,7 @@ check: lint ## everything that CI runs: lint, types, import rules, all tests, an
 	@$(PY) -m coverage report --fail-under=90
 
 tested: $(VENV)/.notebooks
-	@GRADER_COVERAGE=pyproject.toml $(PYTEST) $(SUITE)
+	@COVERAGE_PROCESS_START=pyproject.toml $(PYTEST) $(SUITE)
 
 lint: $(VENV)/.everything ## ruff, import-linter, and a list of parts that the rubric requires but nobody has written
 	@$(VENV)/bin/ruff check .

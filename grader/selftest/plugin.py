@@ -34,6 +34,7 @@ from grader.selftest.fixtures import view as view
 from grader.selftest.fixtures import zygote as zygote
 from grader.selftest.fork_servers import ForkServers
 from grader.selftest.fork_servers import own_fork_servers as own_fork_servers
+from grader.selftest.measured import Measured, tracer_of_this_process
 from grader.selftest.starts import Starts
 
 gc.disable()  # until all is collected
@@ -54,6 +55,7 @@ def pytest_configure(config: pytest.Config) -> None:
     compile_templates_once()
     seed_none(*(kind for kind in (torch.cuda, torch.xpu, torch.mtia) if not kind.is_available()))
     config.pluginmanager.register(ForkServers(), "fork servers")
+    config.pluginmanager.register(Measured(tracer_of_this_process()), "measured")
     config.pluginmanager.register(Starts(strict="not process" in str(config.getoption("markexpr"))), "starts")
 
 
