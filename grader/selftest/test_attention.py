@@ -1,4 +1,4 @@
-"""Whoever needs a person is named with a reason code; from cases to outcomes, and statistics counted by hand."""
+"""Submissions for manual review and their reasons, outcomes of properties, and statistics checked by hand."""
 
 from __future__ import annotations
 

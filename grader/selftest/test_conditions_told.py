@@ -72,11 +72,16 @@ def test_a_condition_is_told_in_cases_of_its_test_only() -> None:
     ("place", "alone", "said"), [(1, Outcome.PASSED, True), (1, Outcome.FAILED, False), (0, Outcome.PASSED, False)]
 )
 def test_the_first_failing_case_says_if_it_passes_alone(place: int, alone: Outcome, said: bool) -> None:
-    """A first case has nothing before it."""
+    """A first case has nothing before it. What is named already is not run again."""
     ends = [Outcome.PASSED] * place + [Outcome.FAILED] * 2
     cases = [CaseResult("p", f"t-{n}", end) for n, end in enumerate(ends)]
     tests = Mock(run_alone=lambda _, case: replace(case, outcome=alone))
-    told = Judge._told_alone(Mock(_tests=tests), Mock(), "p", cases)
+    judge = Mock(_tests=tests)
+    diagnose = judge._assignment.part.return_value.diagnose
+    diagnose.return_value = "a_mistake"
+    assert Judge._diagnosed(judge, Mock(), "p", cases) == (cases, "a_mistake")
+    diagnose.return_value = None
+    told, _ = Judge._diagnosed(judge, Mock(), "p", cases)
     assert [case.message.fields(PASSES_ALONE) is not None for case in told] == [
         said and n == place for n in range(len(cases))
     ]

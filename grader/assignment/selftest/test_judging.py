@@ -204,7 +204,7 @@ import sys
 from grader.assignment import ASSIGNMENT
 from grader.core.judge.judge import Judge
 from grader.core.settings import Settings
-from grader.selftest import borrowed  # a fork server, which is no matter here
+from grader.selftest import borrowed  # so the judge borrows a fork server that is ready
 judge = Judge(Settings(ASSIGNMENT, device="cpu"))
 print("sympy" in sys.modules)
 judge.close()

@@ -43,7 +43,7 @@ from .terminal import (
 PLAIN = "csv"  # the format that takes every grade, for grades that go into no file of a platform
 FORMATS: dict[str, Format] = {
     name: made
-    for known in map(extra, (*reversed(PLATFORMS), "formats"))
+    for known in map(extra, (*reversed(PLATFORMS), "formats"))  # the most common first, as help lists them
     for name, made in getattr(known, "FORMATS", {}).items()
 }
 FORMATS |= {PLAIN: Format(plain)}

@@ -133,32 +133,36 @@ class Judge:
         start = None if self._settings.plain else lender.start
         student = self._student(submission.files, start, condemned, announce)
         results = run_tests(self._tests, student, lender, plain=self._settings.plain)
-        diagnosis = self._assignment.part("diagnose")
         properties: dict[str, PropertyReport] = {}
         by_name = by_property(self._rubric, results)
         for name, cases in by_name.items():
             mistake = None
             if (outcome := property_outcome(cases)) is Outcome.FAILED:
-                mistake = diagnosis.diagnose(student, name, _failing(cases))
-                if mistake is None and (alone := self._told_alone(student, name, cases)) is not cases:
-                    cases, mistake = alone, diagnosis.diagnose(student, name, _failing(alone))
+                cases, mistake = self._diagnosed(student, name, cases)
             properties[name] = _property_report(name, outcome, cases, mistake)
         student.start_afresh()
         lender.end_idle()
         return self._report(submission, properties, _grader_error(by_name), started, clock)
 
-    def _told_alone(self, student: Student, name: str, cases: list[CaseResult]) -> list[CaseResult]:
-        """Cases that have no name yet; the first failing one says if it passes where no other came before it."""
-        student.announce(name)
+    def _diagnosed(self, student: Student, name: str, cases: list[CaseResult]) -> tuple[list[CaseResult], str | None]:
+        """The cases of a failed property, and the mistake behind them, if one is known.
+
+        Where none is, the first failing case is run again with no other before it. If it passes then, its message
+        says so, and the mistake follows from that.
+        """
+        diagnosis = self._assignment.part("diagnose")
         first = next(case for case in cases if case.outcome is Outcome.FAILED)
-        if first is cases[0]:
-            return cases
+        mistake: str | None = diagnosis.diagnose(student, name, _failing(cases))
+        if mistake is not None or first is cases[0]:
+            return cases, mistake
+        student.announce(name)
         student.begin(name)
         alone = self._tests.run_alone(student, first)
         if alone.outcome is not Outcome.PASSED or alone.excuses:
-            return cases
+            return cases, None
         told = replace(first, message=first.message.then(say(PASSES_ALONE)))
-        return [told if case is first else case for case in cases]
+        cases = [told if case is first else case for case in cases]
+        return cases, diagnosis.diagnose(student, name, _failing(cases))
 
     def give_up(self, identifier: str, reason: str) -> Report:
         """The report of a submission during which judges have died; its files are not looked at here, to be safe."""

@@ -23,7 +23,7 @@ Operation = tuple[str, Mapping[str, Any]]  # what to do, as in operations.py, an
 
 
 class Request(list[Operation]):
-    """Operations whose bytes are made once: whoever notes a request, compares it or sends it needs the same."""
+    """Operations that are packed once, however often the request is recorded, compared or sent."""
 
     @cached_property
     def packed(self) -> bytes:
