@@ -84,13 +84,11 @@ def test_an_attack_gains_nothing(attack: Attack, guarded: Judge, tmp_path: Path)
     assert list(problems(ASSIGNMENT, attack, guarded, tmp_path)) == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("attack", [attack for attack in ATTACKS if not attack.needs][:: 1 if LONG else 96], ids=name)
 def test_a_process_of_its_own_is_enough_for_most(attack: Attack, bare: Judge, tmp_path: Path) -> None:
     assert list(problems(ASSIGNMENT, attack, bare, tmp_path)) == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("attack", some(ON_DEVICES, 3), ids=name)
 def test_a_broken_device_costs_what_is_asked_there(on_two_devices: Judge, attack: Attack, tmp_path: Path) -> None:
     assert on_two_devices.environment.devices != ["cpu"]

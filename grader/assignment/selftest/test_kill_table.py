@@ -60,7 +60,6 @@ def test_everything_is_graded_ahead_and_plainly() -> None:
 
 
 @pytest.mark.process
-@pytest.mark.slow
 def test_the_same_reports_ahead_and_plainly_are_no_problem() -> None:
     assert both_ways.judge(ASSIGNMENT, WRONG.name, 0) == Comparison(WRONG.name, 0)
 
