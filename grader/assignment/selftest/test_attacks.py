@@ -76,7 +76,6 @@ def honest(guarded: Judge) -> Report:
     return guarded.grade(submission(ASSIGNMENT.solution()))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("attack", [attack for attack in ATTACKS if LONG or attack.name in ONE_OF_EACH_KIND], ids=name)
 def test_an_attack_gains_nothing(attack: Attack, guarded: Judge, tmp_path: Path) -> None:
     if not covers(guarded.isolation, attack):
