@@ -12,6 +12,7 @@ import pytest
 
 from grader.assignment import ASSIGNMENT
 from grader.core.rubric import LANGUAGES
+from grader.selftest.measured import tracer_of_this_process
 
 if TYPE_CHECKING:
     from grader.core.assignment import Assignment
@@ -19,6 +20,14 @@ if TYPE_CHECKING:
     from grader.core.rubric import Rubric
     from grader.selftest.fixtures import Judges
     from grader.selftest.warm_judges import RunHiddenTests
+
+
+def pytest_collection_finish() -> None:
+    """Import the hidden tests where coverage is measured, lest the first to do so be a test that is not traced."""
+    if tracer_of_this_process():
+        from grader.core.judge.hidden_tests import HiddenTests
+
+        HiddenTests(ASSIGNMENT, ("cpu",), 0, ASSIGNMENT.rubric.properties)
 
 
 @pytest.fixture(scope="session")
