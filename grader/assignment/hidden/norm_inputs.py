@@ -55,7 +55,6 @@ Shape = tuple[int, int, int, int]
 # power of two, one group, large groups; never as many groups as a group has features. 134 tokens are no multiple of a
 # chunk of 4 or more. No dimensions of size one: norm_dtype_and_shape has these.
 GROUPINGS = ((2, 2, 6, 2), (2, 3, 30, 6), (2, 67, 16, 16), (2, 2, 1024, 256))
-WIDE = (2, 2, 8192, 256)  # the hidden size of a large language model
 # Eps and group sizes, of 24 features: several groups, one group, groups of one feature. Each meets small eps, large eps
 # and none, since code may have a way of its own for any of these.
 ROOTS = {"one": (0.75, 4, [0.5]), "four_eight": (15.0, 24, [1.0, 7.0]), "small": (0.75, 1, [0.5, 0.125])}

@@ -29,7 +29,6 @@ from grader.assignment.hidden.norm_inputs import (
     NEAR_THE_ROOT,
     NEARLY,
     ROOTS,
-    WIDE,
     Shape,
     accepted,
     build,
@@ -85,7 +84,7 @@ DIVISOR = "the divisor for features of magnitude {names}, {sizes}, [magnitude, f
 
 
 def groups_by_contract(student: Student, seed: int, device: str) -> None:
-    for shape in (*GROUPINGS, WIDE):
+    for shape in GROUPINGS:
         check_contract(student, grouped_input(seed, shape), shape[3], device)
 
 
@@ -93,7 +92,7 @@ def groups_by_contract(student: Student, seed: int, device: str) -> None:
 @contract_first(groups_by_contract, *FORWARD)
 def test_each_group_is_divided_by_its_own_root_mean_square(student: Student, seed: int, device: str) -> None:
     right: list[Message] = []
-    for shape in accepted(student, (*GROUPINGS, WIDE)):
+    for shape in accepted(student, GROUPINGS):
         x = grouped_input(seed, shape)
         try:
             check_tokens(student, x, shape, device)
