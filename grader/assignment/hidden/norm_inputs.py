@@ -53,8 +53,8 @@ OF_ZEROS = say("it is wrong only for groups whose features are all zero in this 
 Shape = tuple[int, int, int, int]
 # (b, s, h, gz); the smallest first, since a student reads about the first that fails. Several groups, a size that is no
 # power of two, one group, large groups; never as many groups as a group has features. 134 tokens are no multiple of a
-# chunk of 4 or more. No dimensions of size one: norm_dtype_and_shape has these. At most some thousand features: right code
-# may sum with a matrix of hidden_size x hidden_size, and memory is limited.
+# chunk of 4 or more. No dimensions of size one: norm_dtype_and_shape has these. Not many thousand features: right
+# code may sum with a matrix of hidden_size x hidden_size, and memory is limited.
 GROUPINGS = ((2, 2, 6, 2), (2, 3, 30, 6), (2, 67, 16, 16), (2, 2, 1024, 256))
 # Eps and group sizes, of 24 features: several groups, one group, groups of one feature. Each meets small eps, large eps
 # and none, since code may have a way of its own for any of these.
