@@ -8,9 +8,8 @@ An encoding overrides one of the three hooks of ``encoding.PositionEncoding``, o
     none                               NoPE                                             only the causal mask has order
 
 ``scaling`` and ``yarn`` let RoPE work on sequences longer than those of training; ``permutation`` converts weights from
-one layout of pairs to the other; ``multi_axis`` has a position on each of several axes. ``attention`` is the layer that
-calls the hooks. ``latent`` is a layer of another kind, MLA, which rotates features of their own. ``angles`` computes
-what sinusoidal and rotary encodings share.
+one layout of pairs to the other. ``attention`` is the layer that calls the hooks. ``angles`` computes what sinusoidal
+and rotary encodings share.
 
 Shapes: positions ``[seq]``; queries and keys ``[batch, seq, heads, head_dim]``; frequencies ``[head_dim/2]``, radians
 per position; angles ``[seq, head_dim/2]``, radians. For example, to rotate queries with YaRN's frequencies::

@@ -19,8 +19,6 @@ from ref.position.alibi import alibi_bias, alibi_slopes
 from ref.position.angles import inverse_frequencies, rotary_angles
 from ref.position.attention import CausalSelfAttention
 from ref.position.encoding import NoPE
-from ref.position.latent import LatentAttention
-from ref.position.multi_axis import axis_of_pairs, multi_axis_angles
 from ref.position.permutation import to_adjacent, to_half_split
 from ref.position.rope import Rotary, half_split_tables, rotate_adjacent
 from ref.position.scaling import (
@@ -203,56 +201,6 @@ def test_slopes_and_bias_are_those_of_mpt_up_to_a_constant_for_each_query(transf
     torch.testing.assert_close(ours[:, -1:], theirs)
     logits = torch.randn(heads, length, length, generator=torch.Generator().manual_seed(0))
     torch.testing.assert_close((logits + ours).softmax(-1), (logits + theirs).softmax(-1))
-
-
-def test_latent_attention_is_that_of_deepseek_v3(transformers: Import) -> None:
-    """With the same weights; theirs makes keys and values of full size, ours takes queries to the latent space."""
-    torch.manual_seed(0)
-    ours = LatentAttention(32, 4, content_dim=6, rotary_dim=8, latent_dim=10, frequencies=no_scaling(8))
-    config = transformers("models.deepseek_v3").DeepseekV3Config(
-        hidden_size=32,
-        num_attention_heads=4,
-        num_key_value_heads=4,
-        q_lora_rank=None,
-        kv_lora_rank=10,
-        qk_nope_head_dim=6,
-        qk_rope_head_dim=8,
-        v_head_dim=6,
-        rope_parameters={"rope_type": "default", "rope_theta": 10000.0},
-        attn_implementation="eager",
-    )
-    theirs = transformers("models.deepseek_v3.modeling_deepseek_v3").DeepseekV3Attention(config, 0)
-    weights = {"q_proj": ours.query, "kv_a_proj_with_mqa": ours.down, "kv_a_layernorm": ours.norm}
-    weights |= {"kv_b_proj": ours.up, "o_proj": ours.output}
-    theirs.load_state_dict({f"{name}.weight": module.weight for name, module in weights.items()})
-    x, positions = torch.randn(2, 12, 32), torch.arange(12)
-    angles = rotary_angles(positions, inverse_frequencies(8))
-    cos, sin = (table.unsqueeze(0) for table in half_split_tables(angles))
-    mask = torch.full((12, 12), float("-inf")).triu(1)[None, None]
-    expected, _ = theirs(x, position_embeddings=(cos, sin), attention_mask=mask)
-    torch.testing.assert_close(ours(x), expected, rtol=0, atol=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("model", "name", "interleaved"),
-    [("qwen2_vl", "Qwen2VL", False), ("qwen3_vl", "Qwen3VLText", True)],
-)
-def test_axes_of_pairs_are_those_of_qwen(transformers: Import, model: str, name: str, interleaved: bool) -> None:
-    sections = [8, 4, 4]  # so that pairs are left over where axes take turns
-    config = getattr(transformers(f"models.{model}"), f"{name.removesuffix('Text')}TextConfig")(
-        hidden_size=64,
-        num_attention_heads=2,
-        num_key_value_heads=2,
-        head_dim=32,
-        rope_parameters={"rope_type": "default", "rope_theta": 10000.0, "mrope_section": sections},
-    )
-    rotary = getattr(transformers(f"models.{model}.modeling_{model}"), f"{name}RotaryEmbedding")(config)
-    positions = torch.randint(0, 50, (3, 20), generator=torch.Generator().manual_seed(0))
-    axes = axis_of_pairs(sections, interleaved=interleaved)
-    angles = multi_axis_angles(positions, inverse_frequencies(32), axes)
-    theirs = rotary(torch.zeros(1), positions.unsqueeze(1))
-    for mine, other in zip(half_split_tables(angles), theirs, strict=True):
-        assert tables_agree(mine, other[0], angles)
 
 
 # ── One checkpoint, two layouts ───────────────────────────────────────────────────────────────────────────────────────

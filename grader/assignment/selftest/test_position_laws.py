@@ -21,7 +21,6 @@ from ref.position.alibi import ALiBi, alibi_bias, alibi_slopes
 from ref.position.angles import inverse_frequencies, rotary_angles, rotation_matrix
 from ref.position.attention import CausalSelfAttention, KeyValueCache
 from ref.position.encoding import NoPE, PositionEncoding
-from ref.position.latent import LatentAttention
 from ref.position.permutation import half_split_order, to_half_split
 from ref.position.rope import Rotary, rotate_adjacent, rotate_complex, rotate_half_split
 from ref.position.scaling import Scaled, dynamic_scaling, no_scaling
@@ -133,18 +132,6 @@ def test_a_ramp_whose_ends_meet_is_a_step() -> None:
     often = TRAINED / (2 * math.pi) * 10000 ** (-8.5 * 2 / DIM)
     gamma = yarn_ramp_over_pairs(DIM, original_length=TRAINED, alpha=often, beta=often, rounded=False)
     assert gamma.tolist() == [1.0] * 9 + [0.0] * (DIM // 2 - 9)
-
-
-ROTARY, LATENT = 8, 10
-
-
-def test_the_latent_cache_is_small_and_enough() -> None:
-    """What is computed, with or without it, is held against DeepSeek's in test_agreement."""
-    attention, x = LatentAttention(32, 4, 6, ROTARY, LATENT, no_scaling(ROTARY)), random(2, 12, 32)
-    cached = attention.compress(x, torch.arange(12))
-    assert cached.shape == (2, 12, LATENT + ROTARY)
-    steps = [attention(x[:, p : p + 1], cached[:, : p + 1]) for p in range(12)]
-    torch.testing.assert_close(torch.cat(steps, dim=1), attention(x), rtol=0, atol=1e-5)
 
 
 # ── The layer into which every encoding plugs ─────────────────────────────────────────────────────────────────────────
