@@ -1,15 +1,14 @@
 """Position encodings for the notebooks. They use the solution of task 4 for the rotation.
 
-An encoding overrides one of the three hooks of ``encoding.PositionEncoding``, or none::
+A transformer can use positions in three places, or in none::
 
-    embed   changes token embeddings   absolute: integer, binary, sinusoidal, learned   once, before the first layer
-    rotate  changes queries and keys   rope: adjacent, complex, half-split              products depend on the distance
-    bias    is added to logits         alibi                                            distant keys count less
-    none                               NoPE                                             only the causal mask has order
+    absolute   integer, binary, sinusoidal, learned   added to embeddings, once         each position has its vector
+    rope       adjacent, complex, half-split          rotates queries and keys          products depend on the distance
+    alibi                                             is added to logits                distant keys count less
+    NoPE, which needs no code                                                           only the causal mask has order
 
 ``scaling`` and ``yarn`` let RoPE work on sequences longer than those of training; ``permutation`` converts weights from
-one layout of pairs to the other. ``attention`` is the layer that calls the hooks. ``angles`` computes what sinusoidal
-and rotary encodings share.
+one layout of pairs to the other. ``angles`` computes what sinusoidal and rotary encodings share.
 
 Shapes: positions ``[seq]``; queries and keys ``[batch, seq, heads, head_dim]``; frequencies ``[head_dim/2]``, radians
 per position; angles ``[seq, head_dim/2]``, radians. For example, to rotate queries with YaRN's frequencies::

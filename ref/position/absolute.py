@@ -1,13 +1,10 @@
 """Encodings that are a vector for each position, added to the token embedding: computed by a rule, or learned."""
 
-from collections.abc import Callable
-
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from ..modeling import VocabEmbedding
 from .angles import inverse_frequencies, rotary_angles, rotation_matrix
-from .encoding import PositionEncoding
 
 
 def integer_encoding(positions: Tensor, dim: int) -> Tensor:
@@ -84,24 +81,7 @@ def shift_matrix(offset: int, dim: int, base: float = 10000.0) -> Tensor:
     return rotation_matrix(-offset * inverse_frequencies(dim, base))
 
 
-class Additive(PositionEncoding):
-    """Adds ``encode(positions, hidden)`` to the token embeddings.
-
-    Args:
-        encode: A function from positions, ``[seq]``, and a number of features to ``[seq, features]``, such as
-            ``integer_encoding``, ``binary_encoding`` or ``sinusoidal_encoding``.
-    """
-
-    def __init__(self, encode: Callable[[Tensor, int], Tensor]) -> None:
-        super().__init__()
-        self.encode = encode
-
-    def embed(self, x: Tensor, positions: Tensor) -> Tensor:
-        """Add to every token the encoding of its position; see ``PositionEncoding.embed``."""
-        return x + self.encode(positions, x.shape[-1]).to(x)
-
-
-class LearnedEncoding(PositionEncoding):
+class LearnedEncoding(nn.Module):
     """A table with a row for each position, trained like any other weight.
 
     This is the vocabulary embedding with positions as ids. There is no row for a position of ``max_len`` or more, and
@@ -121,8 +101,8 @@ class LearnedEncoding(PositionEncoding):
         self.max_len = max_len
         self.rows = VocabEmbedding(max_len, dim, init_std=init_std)
 
-    def embed(self, x: Tensor, positions: Tensor) -> Tensor:
-        """Add to every token the row of its position; see ``PositionEncoding.embed``.
+    def forward(self, positions: Tensor) -> Tensor:
+        """The row of each position, ``[seq, dim]``.
 
         Raises:
             ValueError: If a position is ``max_len`` or more.
@@ -134,4 +114,4 @@ class LearnedEncoding(PositionEncoding):
                 "Choose an encoding that is a rule if sequences may grow."
             )
         rows: Tensor = self.rows(positions.unsqueeze(0))  # [1, seq, dim]
-        return x + rows.to(x)
+        return rows.squeeze(0)

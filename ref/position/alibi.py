@@ -3,8 +3,6 @@
 import torch
 from torch import Tensor
 
-from .encoding import PositionEncoding
-
 
 def alibi_slopes(num_heads: int) -> Tensor:
     """One slope for each head: ``m_h = 2 ** (-8 * h / n)`` for ``h = 1 .. n``, if ``n`` is a power of two.
@@ -50,19 +48,3 @@ def alibi_bias(slopes: Tensor, query_positions: Tensor, key_positions: Tensor) -
     """
     distances = query_positions.unsqueeze(-1) - key_positions  # [queries, keys]
     return -slopes[:, None, None] * distances
-
-
-class ALiBi(PositionEncoding):
-    """Biases the logits of each head by its slope.
-
-    Args:
-        num_heads: Number of query heads.
-    """
-
-    def __init__(self, num_heads: int) -> None:
-        super().__init__()
-        self.num_heads = num_heads
-
-    def bias(self, query_positions: Tensor, key_positions: Tensor) -> Tensor:
-        """Slope times distance; see ``PositionEncoding.bias``."""
-        return alibi_bias(alibi_slopes(self.num_heads).to(key_positions.device), query_positions, key_positions)

@@ -1,18 +1,13 @@
-"""Rotary position embedding: three implementations with two layouts of pairs, and the encoding that a layer takes.
+"""Rotary position embedding: three implementations with two layouts of pairs.
 
 ``rotate_adjacent`` and ``rotate_complex`` pair features ``(2i, 2i + 1)``; ``rotate_half_split`` pairs
 ``(i, i + head_dim/2)``, as most libraries and task 4 do. All three take ``(x, angles, attention_factor)``.
 """
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor
 
 from ..functional import apply_rotary_pos_emb
-from .angles import rotary_angles
-from .encoding import PositionEncoding
-from .scaling import Scaled
 
 
 def rotate_adjacent(x: Tensor, angles: Tensor, attention_factor: float = 1.0) -> Tensor:
@@ -103,35 +98,3 @@ def rotate_half_split(x: Tensor, angles: Tensor, attention_factor: float = 1.0) 
         ``apply_rotary_pos_emb`` in transformers v5.23.0, models/llama/modeling_llama.py; GPT-NeoX before it.
     """
     return apply_rotary_pos_emb(x, *half_split_tables(angles, attention_factor))
-
-
-class Rotary(PositionEncoding):
-    """Rotates queries and keys. Their products then depend only on their distance, since ``R_m^T R_n = R_{n-m}``.
-
-    Args:
-        frequencies: The result of a scaling, such as ``no_scaling(64)``. For a scaling that depends on the length of
-            the sequence, a function of the length, such as
-            ``lambda length: dynamic_scaling(64, length=length, original_length=512)``.
-        rotate: The implementation; its layout of pairs must be that with which the checkpoint was trained.
-    """
-
-    def __init__(
-        self,
-        frequencies: Scaled | Callable[[int], Scaled],
-        rotate: Callable[[Tensor, Tensor, float], Tensor] = rotate_half_split,
-    ) -> None:
-        super().__init__()
-        # Not buffers: module.to(torch.bfloat16) would round the frequencies, and so spoil angles of large positions.
-        self._frequencies = frequencies
-        self._rotate = rotate
-
-    @property
-    def depends_on_length(self) -> bool:
-        """True if the frequencies are a function of the length."""
-        return not isinstance(self._frequencies, Scaled)
-
-    def rotate(self, x: Tensor, positions: Tensor, length: int) -> Tensor:
-        """Rotate queries or keys by the angles of their positions; see ``PositionEncoding.rotate``."""
-        scaled = self._frequencies if isinstance(self._frequencies, Scaled) else self._frequencies(length)
-        angles = rotary_angles(positions, scaled.inverse_frequencies.to(x.device))
-        return self._rotate(x, angles, scaled.attention_factor)

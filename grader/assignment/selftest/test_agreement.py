@@ -1,4 +1,4 @@
-"""What ``ref`` computes beside torch and transformers: encodings, scalings, layers, and checkpoints in two layouts.
+"""What ``ref`` computes beside torch and transformers: encodings, scalings, norms, and checkpoints in two layouts.
 
 In one file, so that one process imports transformers, which takes seconds.
 """
@@ -17,10 +17,8 @@ from ref.modeling import GroupRMSNorm, NTKAwareRoPE
 from ref.position.absolute import sinusoidal_encoding
 from ref.position.alibi import alibi_bias, alibi_slopes
 from ref.position.angles import inverse_frequencies, rotary_angles
-from ref.position.attention import CausalSelfAttention
-from ref.position.encoding import NoPE
 from ref.position.permutation import to_adjacent, to_half_split
-from ref.position.rope import Rotary, half_split_tables, rotate_adjacent
+from ref.position.rope import half_split_tables, rotate_adjacent, rotate_half_split
 from ref.position.scaling import (
     Scaled,
     dynamic_scaling,
@@ -173,6 +171,14 @@ def test_adjacent_rotation_is_that_of_gpt_j_and_cohere(transformers: Import) -> 
     assert torch.equal(ours, cohere.apply_rotary_pos_emb(x, x, cos, sin, unsqueeze_dim=2)[0])
 
 
+def test_half_split_rotation_is_that_of_llama(transformers: Import) -> None:
+    x = torch.randn(3, 20, 4, HEAD_DIM, generator=torch.Generator().manual_seed(0))
+    angles = rotary_angles(torch.arange(20), inverse_frequencies(HEAD_DIM))
+    cos, sin = (table[None] for table in half_split_tables(angles))
+    llama = transformers("models.llama.modeling_llama")
+    assert torch.equal(rotate_half_split(x, angles), llama.apply_rotary_pos_emb(x, x, cos, sin, unsqueeze_dim=2)[0])
+
+
 def test_sinusoids_are_those_of_gpt_j_up_to_the_order_of_features(transformers: Import) -> None:
     theirs = transformers("models.gptj.modeling_gptj").create_sinusoidal_positions(TRAINED, HEAD_DIM)
     ours = sinusoidal_encoding(torch.arange(TRAINED), HEAD_DIM)
@@ -180,7 +186,7 @@ def test_sinusoids_are_those_of_gpt_j_up_to_the_order_of_features(transformers: 
     assert tables_agree(torch.cat((ours[:, 0::2], ours[:, 1::2]), dim=-1), theirs, angles)
 
 
-# ── Layers ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── Norm and bias ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_a_single_group_in_16_bits_is_the_norm_of_llama(transformers: Import) -> None:
@@ -205,7 +211,7 @@ def test_slopes_and_bias_are_those_of_mpt_up_to_a_constant_for_each_query(transf
 
 # ── One checkpoint, two layouts ───────────────────────────────────────────────────────────────────────────────────────
 
-HEADS, KV_HEADS, HEAD_SIZE, HIDDEN = 4, 2, 8, 32
+HEADS, HEAD_SIZE = 4, 8
 
 
 @pytest.mark.parametrize("shape", [(HEADS * HEAD_SIZE, 6), (HEADS * HEAD_SIZE,)], ids=["weight", "bias"])
@@ -216,29 +222,3 @@ def test_the_permutation_is_that_of_transformers(transformers: Import, shape: tu
     config = SimpleNamespace(num_attention_heads=HEADS)
     theirs = convert({"q_proj": parameter}, ["q_proj"], ["q_proj"], config=config)["q_proj"]
     assert torch.equal((to_adjacent if inverse else to_half_split)(parameter, HEADS), theirs)
-
-
-@pytest.mark.parametrize("encoding", ["rotary", "nope"])
-def test_our_attention_is_llamas(transformers: Import, encoding: str) -> None:
-    """With its weights; NoPE is a Llama whose tables turn nothing."""
-    torch.manual_seed(0)
-    config = transformers("models.llama.configuration_llama").LlamaConfig(
-        hidden_size=HIDDEN,
-        head_dim=HEAD_SIZE,
-        num_attention_heads=HEADS,
-        num_key_value_heads=KV_HEADS,
-        attn_implementation="eager",
-    )
-    llama = transformers("models.llama.modeling_llama")
-    theirs = llama.LlamaAttention(config, 0)
-    position = Rotary(no_scaling(HEAD_SIZE)) if encoding == "rotary" else NoPE()
-    ours = CausalSelfAttention(HIDDEN, HEADS, position, num_kv_heads=KV_HEADS)
-    for name in ("query", "key", "value", "output"):
-        getattr(ours, name).weight = getattr(theirs, f"{name[0]}_proj").weight
-    x = torch.randn(2, 24, HIDDEN)
-    cos, sin = llama.LlamaRotaryEmbedding(config)(x, torch.arange(24).unsqueeze(0))
-    if encoding == "nope":
-        cos, sin = torch.ones_like(cos), torch.zeros_like(sin)
-    hidden = torch.full((24, 24), float("-inf")).triu(1)[None, None]
-    expected, _ = theirs(x, position_embeddings=(cos, sin), attention_mask=hidden)
-    torch.testing.assert_close(ours(x), expected, rtol=0, atol=1e-5)
