@@ -31,23 +31,11 @@ def rotate_adjacent(x: Tensor, angles: Tensor, attention_factor: float = 1.0) ->
     return rotated.flatten(-2).to(x.dtype)  # [..., head_dim/2, 2] -> [..., head_dim]
 
 
-def rotary_phasors(angles: Tensor, attention_factor: float = 1.0) -> Tensor:
-    """``attention_factor * exp(i * angle)``, which Meta's code calls ``freqs_cis``: cosine plus ``i`` times sine.
-
-    Args:
-        angles: ``[seq, head_dim/2]``, radians, from ``rotary_angles``.
-        attention_factor: As for ``rotate_complex``.
-
-    Returns:
-        ``[seq, head_dim/2]``, complex64 for float32 angles.
-    """
-    return torch.polar(torch.full_like(angles, attention_factor), angles)
-
-
 def rotate_complex(x: Tensor, angles: Tensor, attention_factor: float = 1.0) -> Tensor:
     """Read each pair ``(x_{2i}, x_{2i+1})`` as ``x_{2i} + i * x_{2i+1}``, and multiply it by its phasor.
 
-    The pairs are those of ``rotate_adjacent``, so the result is the same up to rounding.
+    The phasor is ``attention_factor * exp(i * angle)``, which Meta's code calls ``freqs_cis``. The pairs are those of
+    ``rotate_adjacent``, so the result is the same up to rounding.
 
     Args:
         x: Queries or keys, ``[batch, seq, heads, head_dim]``, any float dtype, ``head_dim`` even. Not modified.
@@ -63,7 +51,8 @@ def rotate_complex(x: Tensor, angles: Tensor, attention_factor: float = 1.0) -> 
     """
     # bfloat16 has no complex dtype, so convert to the angles' dtype first.
     pairs = torch.view_as_complex(x.to(angles.dtype).unflatten(-1, (-1, 2)).contiguous())  # [..., head_dim/2]
-    rotated = pairs * rotary_phasors(angles, attention_factor).unsqueeze(1)
+    phasors = torch.polar(torch.full_like(angles, attention_factor), angles)  # [seq, head_dim/2]
+    rotated = pairs * phasors.unsqueeze(1)
     return torch.view_as_real(rotated).flatten(-2).to(x.dtype)  # [..., head_dim/2, 2] -> [..., head_dim]
 
 
