@@ -50,7 +50,7 @@ from grader.testing import (
 )
 
 LONGER = 8 * MS + 1  # here rules choose 9, 10 or 16
-NEAR = 256  # positions that all dtypes can count
+NEAR = 128  # positions that tell ratios apart, and that all dtypes can count; errors of frequencies show further on
 GROWN_TO = tuple(dict.fromkeys(row.length for row in GROWING))
 CHOSEN = "with ratio={ratio}, the k' used for s = {lengths} are {picked} in this order"
 modes = pytest.mark.parametrize(
@@ -68,7 +68,13 @@ def test_longer_sequences_use_the_smallest_even_ratio(ropes: Ropes, row: Growing
         check_beside(ropes.student, lambda _: check_grown(ropes, row))  # modules of other lengths may share a cache
         return
     length, ratio, wanted = row.length, row.ratio, oracle.smallest_even_ratio(row.length, MS)
-    turned = ropes.turn(ropes.new(ratio), length)
+    try:
+        turned = ropes.turn(ropes.new(ratio), length)
+    except Crashed as crash:  # numbers beyond a type's range, say
+        if ropes.asking.own and not succeeds(lambda: ropes.of_ratio(wanted, length)):
+            ropes.excuse(crash, ("rope_base",))  # new modules of that ratio have no tables, either
+            return
+        raise
     require_rows(turned, length, ratio)
     but_last = length == wanted * MS  # rope_boundary charges for the tables' last row
     compared = turned[: length - but_last]
@@ -85,6 +91,8 @@ def test_longer_sequences_use_the_smallest_even_ratio(ropes: Ropes, row: Growing
                     return
                 raise fault.with_more(*chosen(ropes, ratio)) from None
         return
+    if length > NEAR and ropes.asking.sized:
+        return  # the few positions that can be compared do not tell such ratios apart; shorter sequences do
     require(held_after(ropes, ratio, length) == wanted * MS, UNSEEN)
 
 
@@ -159,13 +167,20 @@ def test_a_static_module_forgets_a_long_sequence(ropes: Ropes, ratio: int, train
 
 
 def excuse_evaluation(ropes: Ropes, ratio: int, first: Mapping[int, Tensor]) -> None:
-    """Leave to ``rope_dynamic`` what first calls of a static module, by length, give in evaluation mode alone."""
+    """Leave to ``rope_dynamic`` what first calls, by length, give in evaluation alone, of static and dynamic modules.
+
+    Raises:
+        WrongAnswer: If it is what static modules alone give.
+    """
     trained = first_calls(ropes, ratio, [*first], dynamic=False, training=True)
     for length, wanted in trained.items():
         try:
             ropes.check(first[length], wanted, told(length, ratio))
         except WrongAnswer as fault:
-            ropes.excuse(fault.with_more(IN_EVALUATION), ("rope_dynamic",))
+            told_mode = fault.with_more(IN_EVALUATION)
+            if not ropes.same(first[length], ropes.first(ratio, length, dynamic=True, training=False)):
+                raise told_mode from None
+            ropes.excuse(told_mode, ("rope_dynamic",))
             return
 
 
