@@ -274,7 +274,8 @@ def check_growth_kept(
     wanted, grows, serves = first[SHORT], True, False
     forgotten: WrongAnswer | None = None
     history: list[int] = []
-    for length in (SHORT, middle, SHORT, 4 * MS - 1, long, middle, LONGER, long, 1):  # long: between two growths
+    shorter = long if ratio == 1 else SHORT  # between the last two growths, or within the first tables
+    for length in (SHORT, middle, SHORT, 4 * MS - 1, long, middle, LONGER, shorter, 1):
         again = length == long and long in history
         if not ropes.is_by_contract and (length in (1, LONGER) or again):
             continue  # rope_static charges for one position, and the property about the ratio for that of a new module
