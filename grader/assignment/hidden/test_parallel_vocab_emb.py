@@ -25,6 +25,7 @@ from grader.assignment.hidden.checks import (
     laid_out,
     mirrored,
     only_if,
+    plain,
     stating,
     succeeds,
     upstream_integers,
@@ -123,7 +124,7 @@ def check_owned(student: Student, table: Tensor, held: Tensor, call: Call, devic
 
     def check(training: bool, frozen: bool) -> None:
         module = construct(student, table, call.rank, call.world, device).train(training)
-        output = (module.freeze() if frozen else module)(owned.to(device))
+        output = (module.freeze() if frozen else module)(call.layout(owned).to(device))
         check_rows(output, held[owned], owned, held, FALLING.filled(what=what) if call.falling else what)
 
     in_mode(lambda training: only_if(call.frozen, partial(check, training), UNFROZEN), call.training)
@@ -136,7 +137,8 @@ def test_owned_ids_give_their_rows(student: Student, seed: int, world: int, devi
     table = whole_table(seed, torch.float32)
     for call in of_world(OWNED, world):
         try:
-            check_owned(student, table, as_held(student, table, call.rank, world, device), call, device)
+            held = as_held(student, table, call.rank, world, device)
+            check_owned(student, table, held, call._replace(layout=plain), device)
         except Crashed as crash:
             raise crash.with_more(*told_alone(student, table, call.rank, world, device)) from None
         except WrongAnswer as fault:
@@ -257,7 +259,8 @@ def check_all_ids(student: Student, seed: int, world: int, device: str) -> None:
 
     def check(call: Call, ids: Tensor, training: bool) -> None:
         own = own_rows(call.rank, world)
-        output = construct(student, table, call.rank, world, device, init_mean=3.0).train(training)(ids.to(device))
+        module = construct(student, table, call.rank, world, device, init_mean=3.0).train(training)
+        output = module(call.layout(ids).to(device))
         expected = rows_by_contract(table, own).given[ids]
         foreign = (ids < own.start) | (ids >= own.stop)
         numbers = {"own": int((~foreign).sum()), "n": ids.numel()}
@@ -363,8 +366,8 @@ def sum_by_contract(student: Student, seed: int, split: tuple[int, ...], device:
 
     def check(calls: Sequence[Call], ids: Tensor, training: bool) -> None:
         total = torch.zeros(*ids.shape, EMB, dtype=torch.float64)
-        for rank, world, *_ in calls:
-            output = construct(student, table, rank, world, device).train(training)(ids.to(device)).cpu()
+        for rank, world, *_, layout in calls:
+            output = construct(student, table, rank, world, device).train(training)(layout(ids).to(device)).cpu()
             check_shape(output, total.shape)
             total += output.double()
         check_rows(total, table[ids], ids, table, SUM.filled(world_size=len(calls), n=ids.numel()))
@@ -432,7 +435,7 @@ def test_the_output_is_on_the_device_of_the_ids(student: Student, seed: int, dev
 def purity_by_contract(student: Student, seed: int, world: int, device: str) -> None:
     table = whole_table(seed, torch.float32)
     for call in of_world(PURITY, world):
-        ids = integers(seed, "ids", shape=(2, 20), low=0, high=VOCAB)
+        ids = call.layout(integers(seed, "ids", shape=(2, 20), low=0, high=VOCAB))
         output = check_that_nothing_changes(student, table, table, ids, call, device)
         expected = rows_by_contract(table, own_rows(call.rank, world)).given[ids]
         check_rows(output, expected, ids, table, say("ids on rank {rank} of {world}", rank=call.rank, world=world))
@@ -544,7 +547,7 @@ def check_against_rows(student: Student, seed: int, dtype: torch.dtype, device: 
         if not ids.numel():
             continue
         try:
-            check_shard_gradient(student, rows, ids, table, row, seed, device)
+            check_shard_gradient(student, rows, ids, table, row._replace(layout=plain), seed, device)
         except WrongAnswer:
             together = construct(student, table, row.rank, row.world, device)(ids.unsqueeze(0).to(device))
             if together.numel() != len(ids) * EMB or bool((together.cpu()[0] == rows.given[ids]).all()):
@@ -553,7 +556,7 @@ def check_against_rows(student: Student, seed: int, dtype: torch.dtype, device: 
                 given = construct(student, table, row.rank, row.world, device)(alone.unsqueeze(0).to(device))
                 if not torch.equal(given.cpu().reshape(-1).double(), rows.given[alone[0]]):
                     continue
-                check_shard_gradient(student, rows, alone, table, row, seed, device)
+                check_shard_gradient(student, rows, alone, table, row._replace(layout=plain), seed, device)
 
 
 def check_shard_gradient(
@@ -568,7 +571,7 @@ def check_shard_gradient(
 ) -> None:
     """Require the gradient that follows from the rows that single ids give."""
     place = (row.rank, row.world)
-    own, given = own_rows(*place), ids.reshape(2 - len(ids) % 2, -1).to(device)
+    own, given = own_rows(*place), row.layout(ids.reshape(2 - len(ids) % 2, -1)).to(device)
 
     def module(shard: Tensor) -> StudentModule:
         whole = table.index_copy(0, torch.arange(VOCAB)[own], shard)

@@ -172,19 +172,20 @@ def test_in_the_gradients_of_a_table_all_conditions_meet() -> None:
     assert apart(cases[1:]) > few
 
 
-def place(rank: int, world: int) -> str:
-    """The kind of a rank; a rank that is alone is a first one."""
-    return "first" if rank == 0 else "last" if rank == world - 1 else "between"
+def shown(row: Call | shards.Sent) -> dict[str, Any]:
+    """What a row shows: the kind of its rank, which is a first one where it is alone; and if ids are laid out."""
+    place = "first" if row.rank == 0 else "last" if row.rank == row.world - 1 else "between"
+    return row._asdict() | {"place": place, "rank": 0, "world": 0, "layout": row.layout is plain}
 
 
 @pytest.mark.parametrize("calls", [OWNED, ZEROS, PURITY, SUMS], ids=["owned", "zeros", "purity", "sums"])
 def test_in_the_calls_of_a_shard_all_conditions_meet(calls: tuple[Call, ...]) -> None:
-    cases = [row._asdict() | {"place": place(row.rank, row.world), "rank": 0, "world": 0} for row in calls]
+    cases = [shown(row) for row in calls]
     assert apart(cases) == set()
     assert apart(cases[2:])
 
 
 def test_in_the_gradients_of_a_shard_all_conditions_meet() -> None:
-    cases = [row._asdict() | {"place": place(row.rank, row.world), "rank": 0, "world": 0} for row in shards.SENT]
+    cases = [shown(row) for row in shards.SENT]
     assert apart(cases) == set()
     assert apart(cases[2:])
