@@ -9,10 +9,12 @@ import torch
 from torch import Tensor
 
 from grader.assignment.hidden.checks import Layout, across, in_columns, plain
-from grader.assignment.hidden.rope_tables import BASE, DIM, LONG, MS
+from grader.assignment.hidden.rope_tables import BASE, DIM, LONG, LONGER, MIDDLE, MS
+from grader.assignment.oracle import smallest_even_ratio
 from grader.testing import DTYPES, Message, kept, name, normal, say, stated, uniform
 
 OF_MODULE_INPUT = "{dtype} gradient of the input of NTKAwareRoPE, s = {s}, {sizes}"
+WITH = "with {sizes}"
 Shape = tuple[int, int, int]  # rows, positions, heads
 
 
@@ -157,6 +159,78 @@ class Growing(NamedTuple):
     def told(self) -> str:
         """The name of a case."""
         return f"s={self.times}ms" + f"+{self.beyond}" * (self.beyond > 0) + f"-ratio={self.ratio}"
+
+
+class Calls(NamedTuple):
+    """A history of a module. Every two values of two axes meet in some row of ``CALLS``, but for ``between``.
+
+    Of calls with fewer positions than the tables have, as many, and more, a static module has any two in a row, a
+    dynamic one any three that are not alike.
+    """
+
+    ratio: int
+    lengths: tuple[int, ...]
+    dynamic: bool
+    training: bool
+    recording: bool = True  # whether gradients are recorded
+    base: int = BASE
+    dtype: torch.dtype = torch.float32  # of the tables
+    beside: bool = False  # whether two other modules are alive, one of them with the same arguments
+    between: str = ""  # what is done to the module between two calls: its mode is switched, or it is moved
+
+    @property
+    def case(self) -> str:
+        """The name of a case."""
+        return str(self.ratio) if self.dynamic else f"{self.ratio}-{'train' if self.training else 'eval'}"
+
+    @property
+    def told(self) -> Message:
+        """The values that no other message has."""
+        given = {"base": self.base, "dtype": name(self.dtype), "no_grad": str(not self.recording)}
+        return say(WITH, sizes=stated(**given, others=2 * self.beside, between=self.between or "-"))
+
+    def held(self) -> list[int]:
+        """The ratio of the tables that each call needs."""
+        ratios = [self.ratio]
+        for length in self.lengths:
+            kept = ratios[-1] if self.dynamic else self.ratio
+            ratios.append(kept if length <= kept * MS else smallest_even_ratio(length, MS))
+        return ratios[1:]
+
+    def kinds(self) -> str:
+        """Of each call, whether it has fewer positions than the tables (s), as many (e), or more (l)."""
+        before = [self.ratio, *self.held()] if self.dynamic else [self.ratio] * len(self.lengths)
+        pairs = zip(self.lengths, before, strict=False)
+        return "".join("s" if n < held * MS else "e" if n == held * MS else "l" for n, held in pairs)
+
+
+SWITCHING, MOVING = "train/eval", "to()"
+CALLS = (
+    Calls(1, (1, LONGER, MIDDLE, 5, 1), dynamic=False, training=False, base=37, dtype=F16, beside=True),
+    Calls(
+        2, (5, 12, 12, LONG, 11), dynamic=False, training=True, recording=False, base=37, dtype=F16, between=SWITCHING
+    ),
+    Calls(3, (LONGER, 18, 5, MIDDLE, 18), dynamic=False, training=False, between=MOVING),
+    Calls(1, (6, 1, 6, MIDDLE, 5, LONG, 48, 13, LONGER, 61), dynamic=True, training=True, recording=False, between=SWITCHING),
+    Calls(
+        2,
+        (5, 1, 12, 11, 5, MIDDLE, 5, 24, 24, 11),
+        dynamic=True,
+        training=False,
+        recording=False,
+        base=37,
+        beside=True,
+    ),
+    Calls(
+        3,
+        (MIDDLE, 25, 36, 36, LONG, 48, LONGER, 61, MIDDLE, 5),
+        dynamic=True,
+        training=True,
+        dtype=F16,
+        beside=True,
+        between=MOVING,
+    ),
+)
 
 
 # Ratio 1, odd and even ones meet multiples of small and of large ``ms``, and lengths beyond these.
