@@ -211,7 +211,14 @@ CALLS = (
         2, (5, 12, 12, LONG, 11), dynamic=False, training=True, recording=False, base=37, dtype=F16, between=SWITCHING
     ),
     Calls(3, (LONGER, 18, 5, MIDDLE, 18), dynamic=False, training=False, between=MOVING),
-    Calls(1, (6, 1, 6, MIDDLE, 5, LONG, 48, 13, LONGER, 61), dynamic=True, training=True, recording=False, between=SWITCHING),
+    Calls(
+        1,
+        (6, 1, 6, MIDDLE, 5, LONG, 48, 13, LONGER, 61),
+        dynamic=True,
+        training=True,
+        recording=False,
+        between=SWITCHING,
+    ),
     Calls(
         2,
         (5, 1, 12, 11, 5, MIDDLE, 5, 24, 24, 11),
