@@ -19,7 +19,6 @@ from grader.assignment.hidden.checks import (
     in_mode,
     right_alone,
     stating,
-    strided,
     succeeds,
     where_none_is_needed,
 )
@@ -392,7 +391,7 @@ def views(device: str) -> list[tuple[Tensor, str]]:
     places = [UNEVEN[k:] + UNEVEN[:k] for k in range(4)]  # of the negative feature in each group
     x = (LARGE * torch.tensor([*places, *places[:2]])).to(device).reshape(2, 3, 24)
     x[1, 1:] *= -1
-    return [(transposed(x), "transposed"), (strided(x), "strided"), (x[:1].expand(2, 3, 24), "expanded")]
+    return [(transposed(x), "transposed"), (x[:1].expand(2, 3, 24), "expanded")]
 
 
 def layouts_by_contract(student: Student, device: str) -> None:
