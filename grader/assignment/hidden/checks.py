@@ -392,6 +392,11 @@ def in_columns(ids: Tensor) -> Tensor:
     return ids.T.contiguous().T
 
 
+def strided(x: Tensor) -> Tensor:
+    """The same numbers, each the first of two in memory."""
+    return x.repeat_interleave(2, dim=-1)[..., ::2]
+
+
 def check_digits(check: Callable[..., None], **given: tuple[Tensor, ...]) -> None:
     """Check an output; a fault says which of the tensors that it is made of may be the one that loses digits.
 

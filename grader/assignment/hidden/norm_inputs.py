@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import torch
 from torch import Tensor
 
 from grader.assignment import oracle
-from grader.assignment.hidden.checks import SHARE, succeeds
+from grader.assignment.hidden.checks import SHARE, Layout, plain, strided, succeeds
 from grader.assignment.model.normalising import (
     BY_CONTRACT,
     CONTRACT,
@@ -38,6 +38,7 @@ from grader.testing import (
     quoted,
     say,
     signs,
+    stated,
 )
 
 OF_SIZES = "{dtype} output for hidden_size={hidden_size}, group_size={group_size}"
@@ -147,7 +148,14 @@ def grouped_input(seed: int, shape: Shape) -> Tensor:
 
 
 def check_contract(
-    student: Student, x: Tensor, group_size: int, device: str, *, limit: float | None = None, **arguments: Any
+    student: Student,
+    x: Tensor,
+    group_size: int,
+    device: str,
+    *,
+    limit: float | None = None,
+    training: bool = True,
+    **arguments: Any,
 ) -> None:
     """Require the output that the contract asks for, in the input's shape and dtype.
 
@@ -157,15 +165,16 @@ def check_contract(
         group_size: That of the module.
         device: Where module and input are.
         limit: In ulp of the input's dtype; None for the tolerance of a law.
+        training: The mode of the module.
         arguments: The module's ``gamma``, ``gamma_dtype`` and ``eps``; see :func:`build`.
     """
     module = build(student, group_size, device, hidden=x.shape[-1], reading=BY_CONTRACT, **arguments)
-    output = module(x.to(device))
+    output = module.train(training)(x.to(device))
     check_like(output, x.to(device))
     gamma = arguments.get("gamma")
     gamma = torch.ones(x.shape[-1]) if gamma is None else gamma
     law = partial(oracle.rms_norm, gamma=gamma, group_size=group_size, eps=arguments.get("eps", 1e-5))
-    what, expected = say(OF_GROUPS, dtype=name(x.dtype), group_size=group_size), law(x.cpu())
+    what, expected = say(OF_GROUPS, dtype=name(x.dtype), group_size=group_size), law(x.detach().cpu())
     if limit is None:
         check_law(numbers(output, x.shape), expected, what)
         return
@@ -208,6 +217,48 @@ def flat_tokens(seed: int, magnitudes: list[float], hidden: int, dtype: torch.dt
 def sizes(shape: Shape) -> Message:
     """The beginning of a message."""
     return say(OF_SIZES, dtype="float32", hidden_size=shape[2], group_size=shape[3])
+
+
+class Forward(NamedTuple):
+    """A call of a module: a value of each axis. Every two values of two axes meet in some row of ``FORWARDS``."""
+
+    dtype: torch.dtype
+    gamma_dtype: torch.dtype
+    group_size: int  # several groups, one group, or groups of one feature
+    layout: Layout  # of the input: plain or not
+    training: bool
+    needs_gradient: bool  # whether the input does
+
+    @property
+    def told(self) -> Message:
+        """The values of all axes, for messages."""
+        given = {"gamma": name(self.gamma_dtype), "group_size": self.group_size, "layout": LAID_OUT[self.layout]}
+        mode = "train" if self.training else "eval"
+        return stated(input=name(self.dtype), **given, mode=mode, requires_grad=str(self.needs_gradient))
+
+    def input(self, seed: int) -> Tensor:
+        """Of groups of different sizes."""
+        return self.layout(grouped_input(seed, (2, 3, 24, self.group_size)).to(self.dtype))
+
+
+def transposed(x: Tensor) -> Tensor:
+    """The same ``[b, s, h]`` numbers, in memory position by position."""
+    return x.transpose(0, 1).contiguous().transpose(0, 1)
+
+
+LAID_OUT = {plain: "contiguous", transposed: "transposed", strided: "strided"}
+F32, F16, BF16 = DTYPES
+FORWARDS = (
+    Forward(F32, F32, 1, plain, training=True, needs_gradient=False),
+    Forward(F32, F16, 4, plain, training=False, needs_gradient=True),
+    Forward(F32, BF16, 24, strided, training=True, needs_gradient=True),
+    Forward(F16, F32, 24, plain, training=False, needs_gradient=True),
+    Forward(F16, F16, 1, transposed, training=False, needs_gradient=True),
+    Forward(F16, BF16, 4, strided, training=True, needs_gradient=False),
+    Forward(BF16, F32, 4, transposed, training=True, needs_gradient=True),
+    Forward(BF16, F16, 24, plain, training=True, needs_gradient=False),
+    Forward(BF16, BF16, 1, plain, training=False, needs_gradient=False),
+)
 
 
 def accepted(student: Student, shapes: Sequence[Shape], this: str = "norm_groups") -> list[Shape]:

@@ -93,9 +93,7 @@ from grader.testing import (
     without_excuse,
 )
 
-BAD_SIZES = pytest.mark.parametrize(
-    ("hidden", "group_size"), [(26, 4), (100, 7), (8, 16)], ids=["26_by_4", "100_by_7", "8_by_16"]
-)
+BAD_SIZES = pytest.mark.parametrize(("hidden", "group_size"), [(100, 7), (8, 16)], ids=["100_by_7", "8_by_16"])
 OF_GAMMA = "{dtype} gradient of gamma, {sizes}"
 FROZEN = say("\nGamma is frozen here, by gamma.requires_grad_(False); where it is not, this passes.")
 FAR = 2.0**14  # how many times larger an input is, next to which eps is nothing
