@@ -156,7 +156,8 @@ class Growing(NamedTuple):
     @property
     def told(self) -> str:
         """The name of a case."""
-        return f"s={self.times}ms" + f"+{self.beyond}" * (self.beyond > 0) + f"-ratio={self.ratio}"
+        times, beyond = f"{self.times}*" * (self.times > 1), f"+{self.beyond}" * (self.beyond > 0)
+        return f"s={times}ms{beyond}-ratio={self.ratio}"
 
 
 # Ratio 1, odd and even ones meet multiples of small and of large ``ms``, and lengths beyond these.
