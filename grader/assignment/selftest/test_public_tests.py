@@ -101,6 +101,34 @@ def impatient(folder: Path, timer: str) -> None:
     file.write_text(re.sub(r"(LIMIT\w*_S =) [\d.]+", r"\1 0.5", text), encoding="utf-8")
 
 
+ENDS = {
+    "os._exit(3)": ("status 3", "3"),
+    "os.kill(os.getpid(), 9)": ("when memory runs out", "内存耗尽"),
+    "os.abort()": ("SIGABRT", "SIGABRT"),
+}
+
+
+@pytest.mark.parametrize("code", some(ENDS, 3))
+def test_code_that_ends_python_is_told_with_the_test_that_was_running(
+    solved: Path, tmp_path: Path, run: WarmPython, code: str
+) -> None:
+    folder = mistaken(
+        solved, tmp_path / "a", "compute_dtype =", f"__import__('os').{code[3:]}\n        compute_dtype ="
+    )
+    for language, how in zip(("en", "zh"), ENDS[code], strict=True):
+        result = run(folder, "tests", "--lang", language)
+        assert result.returncode == 1
+        assert how in result.stdout
+        assert result.stdout.count("tests/test_norm.py::test_") == 2, result.stdout  # in the command to copy, too
+
+
+def test_code_that_ends_python_on_import_is_told(solved: Path, tmp_path: Path, run: WarmPython) -> None:
+    folder = mistaken(solved, tmp_path / "a", "import torch\n", "import os\nos._exit(0)\nimport torch\n")
+    result = run(folder, "tests")
+    assert result.returncode == 1
+    assert "while files of src/ were imported" in result.stdout
+
+
 TIMERS = ["signal", "thread"]  # Windows has threads only
 
 
@@ -201,6 +229,10 @@ def test_a_file_that_is_missing_is_named_as_such(
     shown = run(folder, "tests").stdout
     assert [file for file in rubric.expected if f"  {file}  this file is missing (so" not in shown] == []
     assert "ImportError" not in shown
+    shutil.rmtree(folder / "src")
+    shown = run(folder, "tests").stdout
+    assert shown.count("this file is missing") == len(rubric.expected)
+    assert "src.py" not in shown
 
 
 @pytest.mark.process
@@ -210,6 +242,21 @@ def test_python_without_assert_is_refused_and_judges_nothing(untouched: Path, mo
     result = subprocess.run(command, cwd=untouched, capture_output=True, text=True, timeout=120)
     assert (result.returncode, result.stdout) == (2, "")
     assert "PYTHONOPTIMIZE" in result.stderr
+
+
+def test_an_unknown_option_is_answered_with_the_known_ones(untouched: Path, run: WarmPython) -> None:
+    result = run(untouched, "tests", "--taks", "1")
+    assert (result.returncode, result.stdout) == (4, "")
+    assert "unrecognized arguments: --taks" in result.stderr
+    assert "--task {1,2" in result.stderr
+
+
+@pytest.mark.process
+def test_a_device_that_cannot_be_chosen_is_refused(untouched: Path) -> None:
+    command = ["env", "DEVICE=foo", sys.executable, "-m", "tests", "--task", "1"]
+    result = subprocess.run(command, cwd=untouched, capture_output=True, text=True, timeout=120)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith("DEVICE=foo: only DEVICE=cpu can be chosen.")
 
 
 @pytest.mark.process
