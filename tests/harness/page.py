@@ -86,7 +86,8 @@ class Page:
         """Files that the grader would refuse or could not run, although they may work here."""
         found = warnings(self.feedback.language) | problems(self.feedback.language)
         told = [rf"{re.escape(broken.place)}\b" for broken in self.feedback.broken if broken.place]  # with the remedy
-        new = {file: problem for file, problem in found.items() if not any(re.search(place, problem) for place in told)}
+        told += [f"^{re.escape(broken.message)}$" for broken in self.feedback.broken]
+        new = {file: problem for file, problem in found.items() if not any(re.search(one, problem) for one in told)}
         lines = [f"  {self.paint('✗', 'red')} {file}  {problem}" for file, problem in new.items()]
         return [self.paint(self._say("before_submit"), "bold"), *lines] if lines else []
 

@@ -91,6 +91,24 @@ def test_a_mistake_is_explained_and_ends_with_1(solved: Path, tmp_path: Path, ru
     assert "37 / 42" in result.stdout
 
 
+def test_an_output_of_nan_is_no_difference_between_modes(solved: Path, tmp_path: Path, run: WarmPython) -> None:
+    folder = mistaken(solved, tmp_path / "a", "return (normalised", "return float('nan') * (normalised")
+    told = run(folder, "tests", "--task", "1").stdout.partition("To correct")[2]
+    assert told.startswith("\n\n✗ each group is divided by its own root mean square\n")
+    assert "Some are not finite." in told
+    assert "dropout" not in told
+
+
+def test_a_file_in_utf_16_is_named_once_with_the_remedy(solved: Path, tmp_path: Path, run: WarmPython) -> None:
+    folder = shutil.copytree(solved, tmp_path / "a")
+    norm = folder / "src" / "modeling" / "norm.py"
+    norm.write_text(norm.read_text(encoding="utf-8"), encoding="utf-16")
+    told = run(folder, "tests").stdout
+    assert "src/modeling/norm.py  is UTF-16 or UTF-32; save it as UTF-8 (so tests of task 1 could not run)" in told
+    assert told.count("UTF-16") == 1
+    assert "SyntaxError" not in told
+
+
 def impatient(folder: Path, timer: str) -> None:
     """Have the tests there wait for half a second, by a signal or by a thread."""
     file = folder / "tests" / "harness" / "student.py"
