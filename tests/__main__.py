@@ -31,7 +31,7 @@ def main() -> int:
     chosen = [assignment.tasks[number - 1] for number in options.task or numbers]
     status = watch(chosen, options) if options.watch else run_alone(chosen, options)
     if status == pytest.ExitCode.USAGE_ERROR:  # pytest has named the argument, and its own options
-        made.print_help(sys.stderr)
+        made.print_usage(sys.stderr)
     return status
 
 
