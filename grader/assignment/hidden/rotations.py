@@ -158,7 +158,8 @@ class Growing(NamedTuple):
     @property
     def told(self) -> str:
         """The name of a case."""
-        return f"s={self.times}ms" + f"+{self.beyond}" * (self.beyond > 0) + f"-ratio={self.ratio}"
+        times, beyond = f"{self.times}*" * (self.times > 1), f"+{self.beyond}" * (self.beyond > 0)
+        return f"s={times}ms{beyond}-ratio={self.ratio}"
 
 
 class Calls(NamedTuple):
