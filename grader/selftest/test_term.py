@@ -33,7 +33,8 @@ def expected(person: Someone) -> str:
 
 
 def named(result: Result) -> int:
-    return sum(": left blank; " in line for line in result.stderr.splitlines())
+    """How many are left blank."""
+    return sum(int(line.partition(" ")[0]) for line in result.stderr.splitlines() if " left blank: " in line)
 
 
 def test_from_canvas_to_canvas(tmp_path: Path) -> None:
