@@ -10,6 +10,7 @@ import pytest
 from typer.testing import Result
 
 from grader.core.cli import grade
+from grader.core.pages import say
 from grader.core.results.database import LEDGER
 from grader.core.results.report import Report, Summary
 from grader.examples.small.grader.assignment import ASSIGNMENT
@@ -125,6 +126,7 @@ def test_points_policy_and_language_are_views_and_run_nothing(tmp_path: Path, mo
     monkeypatch.setattr(grade, "grade_all", nothing)
     chinese = run(*given, "zh")
     assert f"{graded} reports updated to the current rubric and language; no code was run" in chinese.stderr
+    assert chinese.stdout.splitlines()[0].split()[0] == say("zh", "submission")
     assert ASSIGNMENT.rubric.properties["swiglu_gate"].title["zh"] in only.read_text(encoding="utf-8")
     assert "updated to the current" not in run(*given, "zh").stderr
     run(*given, "en")
