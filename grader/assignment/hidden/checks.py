@@ -60,6 +60,7 @@ FILLING = 7.0
 LEFT_FILLED = say("that 7 is still there, so resetting changes nothing")
 RESET = say("{what} after the parameter was filled with 7 and reset_parameters() was called")
 ALONE = say("alone, in a new process, these are right: other modules or earlier calls change them")
+BUILT_BEFORE = "what changes them is another module, with {sizes}"
 UNSEEDED = say("two new modules with this seed hold different numbers")
 SEEDED = say("two new modules with this seed hold the same numbers, but not the first of this seed or of one near it")
 RIGHT_AGAIN = say("after reset_parameters() it is right; the draw by the constructor is not")
@@ -215,6 +216,14 @@ def check_beside(student: Student, check: Callable[[bool], None]) -> None:
         check(True)
     except WrongAnswer as fault:  # what code raises, it says itself
         raise fault.with_more(ALONE if right_alone(student, lambda: check(False)) else None) from None
+
+
+def told_others(
+    student: Student, check: Callable[[list[Mapping[str, Any]]], object], others: Sequence[Mapping[str, Any]]
+) -> list[Message]:
+    """Which of the modules built before it change what ``check`` requires of one, for messages, if not each does."""
+    changing = [one for one in others if not right_alone(student, partial(check, [one]))]
+    return [say(BUILT_BEFORE, sizes=stated(**one)) for one in changing] if len(changing) < len(others) else []
 
 
 def right_alone(student: Student, check: Callable[[], object]) -> bool:

@@ -100,7 +100,6 @@ SIZES_DTYPE = (
 MORE_DIGITS = "with dtype={dtype}, cosines and sines have more digits than {dtype} holds"
 MORE_DIGITS_GROWN = "with dtype={dtype}, cosines and sines grown to s = {s} have more digits than {dtype} holds"
 CONVERTED = "a float32 call with s = {s} converts the buffers from {dtype} to float32, and leaves them so"
-BUILT_BEFORE = "what changes them is another module, with {sizes}"
 SOME_PAIRS = "of the pairs 0–{last}, only these are wrong: {pairs}"
 BY_HALVES = "in the first half of the positions {early} pairs are wrong, in the second {late}"
 DRIFT = "where they are wrong, the squares of the two do not add up to 1, by up to {worst} rounding steps"

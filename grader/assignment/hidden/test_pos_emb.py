@@ -29,11 +29,11 @@ from grader.assignment.hidden.checks import (
     modes_of,
     right_alone,
     succeeds,
+    told_others,
 )
 from grader.assignment.hidden.devices import check_on
 from grader.assignment.hidden.rope_tables import (
     BASE,
-    BUILT_BEFORE,
     CONVERTED,
     DIM,
     FEW_NUMBERS,
@@ -93,6 +93,7 @@ HEAD_DIFFERS = "{dtype} output for shape {shape}: a head is rotated differently 
 ROUGH = 2.0**-4  # more than a rounding to 16 bits
 FEW_DIGITS = 2.0**16  # in the units of tables: more than the error of frequencies by a logarithm of the base in float16
 OF_POSITION_ONE = (math.cos(1), math.sin(1))  # in the first pair, which every ratio turns alike
+AS_INPUT = say("grown tables have the dtype of that call's input, in place of the dtype that the constructor was given")
 ONE_OF_TWO = say("the registered buffers hold only one of the two tables, cosines and sines")
 ROWS_OF_CALL = "after growth by a call with s = {s}, a table has a row for each of its positions only, not es rows"
 ALIKE = say("all positions are rotated alike, so this property cannot be checked")
@@ -504,9 +505,7 @@ def test_growth_registers_nothing_else(ropes: Ropes, dynamic: bool) -> None:
         try:
             check_beside(ropes.student, check)
         except WrongAnswer as fault:
-            changing = [one for one in OTHERS_BUILT if not right_alone(ropes.student, partial(check, True, [one]))]
-            some = len(changing) < len(OTHERS_BUILT)
-            raise fault.with_more(*(say(BUILT_BEFORE, sizes=stated(**one)) for one in changing[:some])) from None
+            raise fault.with_more(*told_others(ropes.student, partial(check, True), OTHERS_BUILT)) from None
         return
     module = ropes.new(dynamic=dynamic)
     try:
@@ -522,12 +521,19 @@ def test_growth_registers_nothing_else(ropes: Ropes, dynamic: bool) -> None:
 
 
 def told_converted(ropes: Ropes, dtype: torch.dtype, dynamic: bool) -> list[Message]:
-    """Says if a float32 call within the tables of a dtype turns them into float32, for messages."""
+    """Whether tables of a dtype become float32 by a float32 call within them, or take the dtype of a call that grows.
+
+    For messages; what a call that grows computes, a dynamic module shows afterwards.
+    """
     module = ropes.new(dynamic=dynamic, dtype=dtype)
     with suppress(StudentFault):
         before, _, after = module.buffers(), ropes.turn(module, SHORT), module.buffers()
         was, now = ({buffer.value.dtype for buffer in some} for some in (before, after))
-        return [say(CONVERTED, s=SHORT, dtype=name(dtype))] if was == {dtype} and now == {torch.float32} else []
+        if was == {dtype} and now == {torch.float32}:
+            return [say(CONVERTED, s=SHORT, dtype=name(dtype))]
+        wide = ropes.new(dynamic=True)
+        numbers(wide(ropes.input(LONG).to(dtype)), (1, LONG, 1, DIM))
+        return [AS_INPUT] * ({buffer.value.dtype for buffer in wide.buffers()} == {dtype})
     return []
 
 
