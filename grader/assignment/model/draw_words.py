@@ -175,7 +175,7 @@ def _fitted(value: Tensor, numbers: Tensor) -> tuple[float, float] | None:
     x, y = numbers.flatten(), value.flatten()
     x0, y0 = x - x.mean(), y - y.mean()
     along, of_x, of_y = float(x0 @ y0), float(x0 @ x0), float(y0 @ y0)
-    if not of_x * of_y or along**2 < ALONG**2 * of_x * of_y:
+    if not of_x * of_y or of_y == math.inf or along * along < ALONG**2 * of_x * of_y:
         return None
     factor = along / of_x
     return factor, float(y.mean()) - factor * float(x.mean())
