@@ -174,9 +174,10 @@ def _fitted(value: Tensor, numbers: Tensor) -> tuple[float, float] | None:
     """Factor and shift that make the numbers of a draw; None if there are none."""
     x, y = numbers.flatten(), value.flatten()
     x0, y0 = x - x.mean(), y - y.mean()
-    if not (x0.any() and y0.any()) or float(x0 @ y0) ** 2 < ALONG**2 * float(x0 @ x0) * float(y0 @ y0):
+    along, of_x, of_y = float(x0 @ y0), float(x0 @ x0), float(y0 @ y0)
+    if not of_x * of_y or of_y == math.inf or along * along < ALONG**2 * of_x * of_y:
         return None
-    factor = float(x0 @ y0) / float(x0 @ x0)
+    factor = along / of_x
     return factor, float(y.mean()) - factor * float(x.mean())
 
 
