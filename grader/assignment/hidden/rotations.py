@@ -176,7 +176,9 @@ class Calls(NamedTuple):
     recording: bool = True  # whether gradients are recorded
     base: int = BASE
     dtype: torch.dtype = torch.float32  # of the tables
-    beside: bool = False  # whether two other modules are alive, one of them with the same arguments
+    beside: bool = (
+        False  # whether two other modules are alive: one built before with the same arguments, one after with others
+    )
     between: str = ""  # what is done to the module between two calls: its mode is switched, or it is moved
 
     @property
@@ -247,10 +249,8 @@ GROWING = (
     Growing(2, 0, 1),
     Growing(3, 0, 1, max_seq_len=7, base=500),
     Growing(3, 0, 2),
-    Growing(4, 0, 3, dim=6, max_seq_len=64),
     Growing(4, 1, 1, base=37, max_seq_len=64),
     Growing(4, 1, 3),
-    Growing(5, 0, 1, dim=4, base=500),
     Growing(5, 1, 4, max_seq_len=64),
     Growing(6, 0, 5),
     Growing(8, 1, 3, dim=4, max_seq_len=64, base=500),

@@ -168,14 +168,15 @@ def to_be_rounded(seed: int, dtype: torch.dtype) -> Tensor:
     return ((normal(seed, "rounding", shape=(4, 16, 24)) + 0.25) * size).to(dtype)
 
 
-BESIDE = {torch.float16: torch.float32, torch.bfloat16: torch.bfloat16}  # input and gamma: unlike, and alike
+F32, F16, BF16 = DTYPES
+BESIDE = {F16: {6: F32, 24: BF16}, BF16: {6: BF16, 24: F32}}  # gamma, by input and group size: unlike, and alike
 
 
 def rounding_by_contract(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
     x, gamma = to_be_rounded(seed, dtype), powers_of_two(24)
     try:
-        for group_size in (6, 24):
-            options = {"gamma": gamma, "gamma_dtype": BESIDE[dtype]}
+        for group_size, gamma_dtype in BESIDE[dtype].items():
+            options = {"gamma": gamma, "gamma_dtype": gamma_dtype}
             check_contract(student, x, group_size, device, limit=ONE_ROUNDING, **options)
     except WrongAnswer as fault:
         raise fault.with_more(largest(x, fault)) from None
@@ -190,8 +191,8 @@ def test_only_the_output_is_rounded_to_16_bits(student: Student, seed: int, dtyp
     reading.require_division()
     x = to_be_rounded(seed, dtype)
     gamma = powers_of_two(24) if reading.gamma_right else None
-    for group_size in dict.fromkeys(judged(student, size, device) for size in (6, 24)):
-        check_witness(student, x, group_size, 1e-5, gamma, BESIDE[dtype], device)
+    for size, gamma_dtype in BESIDE[dtype].items():
+        check_witness(student, x, judged(student, size, device), 1e-5, gamma, gamma_dtype, device)
 
 
 SOME_EPS = 0.1  # no 16-bit number

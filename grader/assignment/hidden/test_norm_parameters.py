@@ -97,7 +97,10 @@ from grader.testing import (
 
 BAD_SIZES = pytest.mark.parametrize(("hidden", "group_size"), [(100, 7), (8, 16)], ids=["100_by_7", "8_by_16"])
 OF_GAMMA = "{dtype} gradient of gamma, {sizes}"
-FROZEN = say("\nGamma is frozen here, by gamma.requires_grad_(False); where it is not, this passes.")
+ALONE_TAKING = {
+    "arguments": say("\nGamma is frozen here, by gamma.requires_grad_(False); where it is not, this passes."),
+    "parameters": say("\nThe input requires no gradient here, as in a first layer; where it does, this passes."),
+}
 FAR = 2.0**14  # how many times larger an input is, next to which eps is nothing
 OF_FAR = say("the input")
 FAR_RIGHT = say("for a far larger input, next to which eps is nothing, it is right")
@@ -280,11 +283,17 @@ def check_gradients(student: Student, reading: Normalising, seed: int, row: Aske
         found = gradient_of(module.gradients(far.to(device), upstream=upstream.to(device)).of_arguments[:1], OF_FAR)
         check_gradient(found.reshape(x.shape), wanted, size, unit, INPUT_GRADIENT_LIMIT[unit], rough, OF_FAR)
 
-    def check(arriving: Tensor, between: bool, frozen: bool = False) -> None:
+    def check(arriving: Tensor, between: bool, alone: str = "") -> None:
         there, module = x.to(device), new_module(student, reading, seed, row, device).train(training)
         keys = [4 - there] * between
-        found = module.gradients(there, upstream=arriving.to(device), between=keys, frozen=frozen)
-        of_input = gradient_of(found.of_arguments[:1], say("the input")).reshape(x.shape)
+        found = module.gradients(there, upstream=arriving.to(device), between=keys, alone=alone)
+        if alone != "parameters":
+            check_of_input(found.of_arguments)
+        if alone != "arguments":
+            check_of_gamma(found.of_parameters)
+
+    def check_of_input(found: list[Tensor | None]) -> None:
+        of_input = gradient_of(found[:1], say("the input")).reshape(x.shape)
         what, limit = say(OF_INPUT, dtype=name(x.dtype), sizes=row.told), INPUT_GRADIENT_LIMIT[unit]
         try:
             check_gradient(of_input, wanted_of_input, input_size, unit, limit, rough, what)
@@ -305,9 +314,9 @@ def check_gradients(student: Student, reading: Normalising, seed: int, row: Aske
             )
             with without_excuse() if alone else nullcontext():  # no output explains it
                 raise fault.with_more(OF_ZEROS if of_zeros else None, parts, cut, *far) from None
-        if frozen:
-            return
-        of_gamma = gradient_of(found.of_parameters, "gamma").flatten()
+
+    def check_of_gamma(found: list[Tensor | None]) -> None:
+        of_gamma = gradient_of(found, "gamma").flatten()
         what = say(OF_GAMMA, dtype=name(gamma.dtype), sizes=row.told)
         try:
             check_gradient(of_gamma, wanted_of_gamma, gamma_size, unit, PARAMETER_GRADIENT_LIMIT[unit], rough, what)
@@ -315,9 +324,9 @@ def check_gradients(student: Student, reading: Normalising, seed: int, row: Aske
             raise fault.with_more(*told_of_gamma(of_gamma, x, upstream)) from None
 
     laid_out(lambda arriving: with_a_call_between(partial(check, arriving), row.between), upstream, row.upstream)
-    if row.frozen:
-        with stating(FROZEN):
-            check(row.upstream(upstream), between=row.between, frozen=True)
+    if row.alone:
+        with stating(ALONE_TAKING[row.alone]):
+            check(row.upstream(upstream), row.between, row.alone)
 
 
 @pytest.mark.rubric("norm_backward")

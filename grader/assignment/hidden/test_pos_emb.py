@@ -118,7 +118,7 @@ def test_the_ratio_stretches_the_base(ropes: Ropes, ratio: int) -> None:
                 raise
 
     # Base 7 shows if it is rounded, whatever digits are passed over; four pairs show more of a pattern than two.
-    ways = ((8, BASE), (8, 7), (4, 500000), (64, BASE))
+    ways = ((8, BASE), (8, 7), (64, BASE), (4, 500000))[: 3 if ratio == 1 else 4]
     for dim, base in ways:
         try:
             check_beside(ropes.student, partial(check, dim, base))  # beside those of earlier turns and cases
@@ -257,7 +257,7 @@ def test_arguments_have_the_defaults_of_the_stub(ropes: Ropes) -> None:
         (1, False, (1, MS)),
         (2, False, (MS, 2 * MS - 1, 2 * MS)),
         (5, False, (2 * MS, 5 * MS - 1, 5 * MS)),
-        (1, True, (MS,)),
+        (1, True, (MS - 1, MS)),
         (3, True, (2 * MS, 3 * MS - 1, 3 * MS)),
     ],
     ids=["1-static", "2-static", "5-static", "1-dynamic", "3-dynamic"],

@@ -139,7 +139,7 @@ def held_after(ropes: Ropes, ratio: int, length: int) -> float:
 def test_a_static_module_forgets_a_long_sequence(ropes: Ropes, row: Calls) -> None:
     """Each call answers as the first call of a new module does; one position is the first one, not the next."""
     if ropes.is_by_contract:
-        check_calls(ropes.of_tables(row.base, row.dtype), row)
+        check_beside(ropes.student, partial(check_calls, ropes.of_tables(row.base, row.dtype), row))
         return
     ratio, training = row.ratio, row.training
     middle, long = answered(ropes, dynamic=False)
@@ -168,11 +168,13 @@ def test_a_static_module_forgets_a_long_sequence(ropes: Ropes, row: Calls) -> No
     require(grows or ropes.positions_held(module) == ropes.positions_held(ropes.new(ratio)) > 0, UNSEEN)
 
 
-def check_calls(ropes: Ropes, row: Calls) -> None:
-    """Require the contract's tables of each call of a history."""
+def check_calls(ropes: Ropes, row: Calls, beside: bool) -> None:
+    """Require the contract's tables of each call of a history, perhaps beside other modules."""
+    beside &= row.beside
     build = partial(ropes.new, row.ratio, dynamic=row.dynamic, training=row.training)
-    others = [build(), ropes.new(row.ratio + 1, dynamic=row.dynamic)] if row.beside else []
+    others = [build()] if beside else []
     module = build()
+    others += [ropes.new(row.ratio + 1, dynamic=not row.dynamic)] if beside else []
     history: list[int] = []
     for length, held in zip(row.lengths, row.held(), strict=True):
         if history and row.between == SWITCHING:
@@ -269,7 +271,7 @@ def test_a_dynamic_module_keeps_what_it_grew_to(ropes: Ropes, row: Calls) -> Non
     After a long call, shorter calls must answer as it did; the second growth must answer as a new module does.
     """
     if ropes.is_by_contract:
-        check_calls(ropes.of_tables(row.base, row.dtype), row)
+        check_beside(ropes.student, partial(check_calls, ropes.of_tables(row.base, row.dtype), row))
         return
     check = partial(check_growth_kept, ropes, row.ratio, *answered(ropes, dynamic=True))
     try:
