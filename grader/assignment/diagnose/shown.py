@@ -130,7 +130,7 @@ PARAMETER_CHANGED = (
     told(checks.AFTER, what=("gamma", "the table", "the shard")),
     told("gamma is {dtype} after a {call} call"),
 )
-ONE_NUMBER_DRAWN = told(ZEROS, ALIKE, beside=told(*checks.DRAWS.values()))
+ONE_NUMBER_DRAWN = told(ZEROS, ALIKE, beside=told(*checks.DRAWS.values(), beside=told(PLACES, wrong=0.9)))
 WITHOUT_SPREAD = told(checks.MOMENTS, std="0")  # every draw is the same
 CUT_IN_PART = told(ZEROS, case="gradients_", lacks=(norm.OF_ZEROS,))  # zero wherever it is wrong
 ROWS_SCALED = told(ROWS_TIMES, ROWS_TIMES_SOME)
@@ -202,7 +202,10 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
         told(norm.BESIDE_FLOAT32, dtype=("float16", "bfloat16"), lacks=(norm.OTHER_EPS, norm.CLAMPED)),
     ),
     "norm_input_clamped": (told(norm.CLAMPED),),
-    "few_digits": (told(STEPS, NOT_FINITE, norm.OVERFLOW), told(RECEIVES, seen=FEW_DIGITS, only=True)),
+    "few_digits": (
+        told(STEPS, NOT_FINITE, norm.OVERFLOW, lacks=(norm.ONE_FACTOR,)),
+        told(RECEIVES, seen=FEW_DIGITS, only=True),
+    ),
     "shard_seed_without_rank": (told(draws.ONE_SEED, lacks=(checks.RIGHT_AGAIN,)),),
     "init_other_scale": (
         told(*STRETCHED, lacks=(draws.OF_SEED, draws.NEXT_SEED, draws.AFTER_DRAWS, draws.LATER)),
@@ -240,7 +243,10 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "one_row_without_gradient": (told("{what}: {n} of {all} rows with a wrong gradient", n=1, beside=told("nothing")),),
     "shard_foreign_gradients": (told(RECEIVES, seen=str(FOREIGN_TOO)),),
     "gradient_not_summed": (told(RECEIVES, seen=OF_ONE_USE, only=True, lacks=(OTHERS_SUMMED,)),),
-    "gradient_scaled": (told(SAME_MULTIPLE, turns.BATCH_ALIKE), told(RECEIVES, beside=told(MULTIPLE))),
+    "gradient_scaled": (
+        told(SAME_MULTIPLE, turns.BATCH_ALIKE, lacks=(norm.OF_ZEROS,)),
+        told(RECEIVES, beside=told(MULTIPLE)),
+    ),
     "rope_module_dtype": (told(OTHER_DTYPE, case="every_batch_row_and_head"),),
     "rope_heads": (
         told("{dtype} output for shape {shape}: a head is rotated differently beside others than on its own"),
