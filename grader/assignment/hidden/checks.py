@@ -16,6 +16,7 @@ from torch import Tensor
 from grader.assignment.model.draw_words import UNKNOWN, Draw, told_draw
 from grader.assignment.model.parameters import rows_held
 from grader.testing import (
+    ALONE,
     DTYPES,
     INIT_LIMIT,
     Crashed,
@@ -59,7 +60,6 @@ REDRAWN = (
 FILLING = 7.0
 LEFT_FILLED = say("that 7 is still there, so resetting changes nothing")
 RESET = say("{what} after the parameter was filled with 7 and reset_parameters() was called")
-ALONE = say("alone, in a new process, these are right: other modules or earlier calls change them")
 UNSEEDED = say("two new modules with this seed hold different numbers")
 SEEDED = say("two new modules with this seed hold the same numbers, but not the first of this seed or of one near it")
 RIGHT_AGAIN = say("after reset_parameters() it is right; the draw by the constructor is not")
@@ -219,8 +219,7 @@ def check_beside(student: Student, check: Callable[[bool], None]) -> None:
 
 def right_alone(student: Student, check: Callable[[], object]) -> bool:
     """Whether a check succeeds where it is the first thing that a new worker is asked for."""
-    with student.aside():
-        return succeeds(check)
+    return student.passes_alone(lambda: succeeds(check))
 
 
 def unseeded(student: Student, make: Callable[[], Tensor], fault: WrongAnswer) -> Message | None:

@@ -19,7 +19,6 @@ from torch import Tensor
 from grader.assignment import oracle
 from grader.assignment.hidden.checks import (
     AFTER,
-    ALONE,
     IN_EVALUATION,
     OTHER_DEFAULT,
     RIGHT_FOR,
@@ -69,6 +68,7 @@ from grader.assignment.model.normalising import numbers
 from grader.assignment.model.rotation import EXACT
 from grader.assignment.model.turn_words import INPUT_ROUNDED
 from grader.testing import (
+    ALONE,
     DTYPES,
     Crashed,
     InvalidReply,
@@ -504,7 +504,10 @@ def test_growth_registers_nothing_else(ropes: Ropes, dynamic: bool) -> None:
         try:
             check_beside(ropes.student, check)
         except WrongAnswer as fault:
-            changing = [one for one in OTHERS_BUILT if not right_alone(ropes.student, partial(check, True, [one]))]
+            changing = []
+            for one in OTHERS_BUILT:
+                with ropes.student.aside():
+                    changing += [one] * (not succeeds(partial(check, True, [one])))
             some = len(changing) < len(OTHERS_BUILT)
             raise fault.with_more(*(say(BUILT_BEFORE, sizes=stated(**one)) for one in changing[:some])) from None
         return
