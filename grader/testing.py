@@ -76,7 +76,7 @@ from grader.core.messages import say as say
 from grader.core.messages import stated as stated
 
 # cases
-from grader.core.results.outcome import PASSES_ALONE as PASSES_ALONE
+from grader.core.results.outcome import ALONE as ALONE
 from grader.core.results.outcome import is_elsewhere as is_elsewhere
 
 dtypes = pytest.mark.parametrize("dtype", DTYPES, ids=name)  # a test for each, with a readable id

@@ -16,6 +16,7 @@ from torch import Tensor
 from grader.assignment.model.draw_words import UNKNOWN, Draw, told_draw
 from grader.assignment.model.parameters import rows_held
 from grader.testing import (
+    ALONE,
     DTYPES,
     INIT_LIMIT,
     Crashed,
@@ -59,7 +60,6 @@ REDRAWN = (
 FILLING = 7.0
 LEFT_FILLED = say("that 7 is still there, so resetting changes nothing")
 RESET = say("{what} after the parameter was filled with 7 and reset_parameters() was called")
-ALONE = say("alone, in a new process, these are right: other modules or earlier calls change them")
 BUILT_BEFORE = "what changes them is another module, with {sizes}"
 UNSEEDED = say("two new modules with this seed hold different numbers")
 SEEDED = say("two new modules with this seed hold the same numbers, but not the first of this seed or of one near it")
@@ -222,14 +222,16 @@ def told_others(
     student: Student, check: Callable[[list[Mapping[str, Any]]], object], others: Sequence[Mapping[str, Any]]
 ) -> list[Message]:
     """Which of the modules built before it change what ``check`` requires of one, for messages, if not each does."""
-    changing = [one for one in others if not right_alone(student, partial(check, [one]))]
+    changing = []
+    for one in others:
+        with student.aside():
+            changing += [one] * (not succeeds(partial(check, [one])))
     return [say(BUILT_BEFORE, sizes=stated(**one)) for one in changing] if len(changing) < len(others) else []
 
 
 def right_alone(student: Student, check: Callable[[], object]) -> bool:
     """Whether a check succeeds where it is the first thing that a new worker is asked for."""
-    with student.aside():
-        return succeeds(check)
+    return student.passes_alone(lambda: succeeds(check))
 
 
 def unseeded(student: Student, make: Callable[[], Tensor], fault: WrongAnswer) -> Message | None:

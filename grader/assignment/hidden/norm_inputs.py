@@ -48,6 +48,7 @@ NO_EPS = say("as if no eps were added")
 OTHER_EPS = "as if {seen} were added in place of eps"
 OVERFLOW = say("the output for these numbers in float32 is not finite")
 BESIDE_LARGER = say("where all groups are of about the same size, it is right")
+ONE_FACTOR = "all of them are {factor} times the expected numbers, which no rounding makes"
 CLAMPED = "as if the input were clamped at {bound}"
 IN_MEMORY = say("these are the right tokens, in the order in which they lie in memory")
 OF_ZEROS = say("it is wrong only for groups whose features are all zero in this input")
@@ -62,6 +63,7 @@ GROUPINGS = ((2, 2, 6, 2), (2, 3, 30, 6), (2, 67, 16, 16), (2, 2, 1024, 256))
 ROOTS = {"one": (0.75, 4, [0.5]), "four_eight": (15.0, 24, [1.0, 7.0]), "small": (0.75, 1, [0.5, 0.125])}
 NEAR_THE_ROOT = {"1e-5": (1e-5, [4, 24]), "zero": (0.0, [4, 24, 1]), "3e-2": (3e-2, [4, 1])}
 SHARES, NEARLY = 65, 0.02  # multiples and shares of eps that a message names
+NO_ROUNDING = 2.0**-21  # relative: a few steps of float32
 ONE_ROUNDING = 0.55  # ulp: 0.5 for the rounding of the output, and a little for float32's rounding
 LAW_LIMIT = LAW * 2.0**23  # in ulp of float32
 gamma_dtypes = pytest.mark.parametrize("gamma_dtype", DTYPES, ids=lambda dtype: f"gamma_{name(dtype)}")
@@ -195,7 +197,9 @@ def told_sizes(
     largest, least = groups.abs().amax(-1), groups.abs().argmin(-1, keepdim=True)  # [b, s, h/gz], [b, s, h/gz, 1]
     right = ((quotients - 1).abs() <= NEARLY).all(-1)
     if bool(right.all()):
-        return None
+        middle = float(quotients.median())
+        alike = x.dtype is torch.float32 and fits(quotients, torch.full_like(quotients, middle), NO_ROUNDING)
+        return say(ONE_FACTOR, factor=f"{middle:.5f}") if alike else None
     bound = float((quotients / quotients.gather(-1, least) * groups).abs().amax(-1)[~right].min())
     if fits(output.cpu().double(), law(x.cpu().clamp(-bound, bound)), NEARLY):
         return say(CLAMPED, bound=f"{bound:.2g}")

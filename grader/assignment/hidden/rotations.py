@@ -14,7 +14,7 @@ from grader.assignment.oracle import smallest_even_ratio
 from grader.testing import DTYPES, Message, kept, name, normal, say, stated, uniform
 
 OF_MODULE_INPUT = "{dtype} gradient of the input of NTKAwareRoPE, s = {s}, {sizes}"
-WITH = "with {sizes}"
+WITH = "this history has {sizes}"
 Shape = tuple[int, int, int]  # rows, positions, heads
 
 
@@ -233,7 +233,7 @@ CALLS = (
     ),
     Calls(
         3,
-        (MIDDLE, 25, 36, 36, LONG, 48, LONGER, 61, MIDDLE, 5),
+        (MIDDLE, LONG, 48, 48, 61, 72, 73, 97, MIDDLE, 5),
         dynamic=True,
         training=True,
         dtype=F16,

@@ -16,7 +16,6 @@ from torch import Tensor
 
 from grader.assignment import oracle
 from grader.assignment.hidden.checks import (
-    ALONE,
     OF_INPUT,
     RIGHT_FOR,
     UNCHANGED,
@@ -66,6 +65,7 @@ from grader.assignment.model.turn_words import (
     told_turn,
 )
 from grader.testing import (
+    ALONE,
     FORWARD_LIMIT,
     INPUT_GRADIENT_LIMIT,
     Crashed,

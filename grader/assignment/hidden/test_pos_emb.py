@@ -19,7 +19,6 @@ from torch import Tensor
 from grader.assignment import oracle
 from grader.assignment.hidden.checks import (
     AFTER,
-    ALONE,
     IN_EVALUATION,
     OTHER_DEFAULT,
     RIGHT_FOR,
@@ -69,6 +68,7 @@ from grader.assignment.model.normalising import numbers
 from grader.assignment.model.rotation import EXACT
 from grader.assignment.model.turn_words import INPUT_ROUNDED
 from grader.testing import (
+    ALONE,
     DTYPES,
     Crashed,
     InvalidReply,

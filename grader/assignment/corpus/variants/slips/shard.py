@@ -68,6 +68,7 @@ SLIPS = (
     slip("lost_first", OWNED, "shard_lost_edge_row", below="rows <= 0"),
     slip("lost_last", OWNED, "shard_lost_edge_row", above="rows >= self.n - 1"),
     slip("start_of_world", OWNED, first="rank * world_size"),
+    slip("start_by_a_quotient", OWNED, first="int(vocab_size * (rank / world_size))"),
     slip("start_one_late", OWNED, first="rank * (vocab_size // world_size) + 1"),
     slip(
         "strided_ownership",
