@@ -236,9 +236,12 @@ class Forward(NamedTuple):
     @property
     def told(self) -> Message:
         """The values of all axes, for messages."""
-        given = {"gamma": name(self.gamma_dtype), "group_size": self.group_size, "layout": LAID_OUT[self.layout]}
-        mode = "train" if self.training else "eval"
-        return stated(input=name(self.dtype), **given, mode=mode, requires_grad=str(self.needs_gradient))
+        dtypes, mode = (
+            {"input": name(self.dtype), "gamma": name(self.gamma_dtype)},
+            "train" if self.training else "eval",
+        )
+        more = {"layout": LAID_OUT[self.layout], "mode": mode, "requires_grad": str(self.needs_gradient)}
+        return stated(**dtypes, group_size=self.group_size, **more)
 
     def input(self, seed: int) -> Tensor:
         """Of groups of different sizes."""
@@ -250,7 +253,7 @@ def transposed(x: Tensor) -> Tensor:
     return x.transpose(0, 1).contiguous().transpose(0, 1)
 
 
-LAID_OUT = {plain: "contiguous", transposed: "transposed", strided: "strided"}
+LAID_OUT: dict[Layout, str] = {plain: "contiguous", transposed: "transposed", strided: "strided"}
 F32, F16, BF16 = DTYPES
 FORWARDS = (
     Forward(F32, F32, 1, plain, training=True, needs_gradient=False),

@@ -189,8 +189,8 @@ class Calls(NamedTuple):
     @property
     def told(self) -> Message:
         """The values that no other message has."""
-        given = {"base": self.base, "dtype": name(self.dtype), "no_grad": str(not self.recording)}
-        return say(WITH, sizes=stated(**given, others=2 * self.beside, between=self.between or "-"))
+        given = {"dtype": name(self.dtype), "no_grad": str(not self.recording), "between": self.between or "-"}
+        return say(WITH, sizes=stated(base=self.base, others=2 * self.beside, **given))
 
     def held(self) -> list[int]:
         """The ratio of the tables that each call needs."""

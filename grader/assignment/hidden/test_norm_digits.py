@@ -176,8 +176,7 @@ def rounding_by_contract(student: Student, seed: int, dtype: torch.dtype, device
     x, gamma = to_be_rounded(seed, dtype), powers_of_two(24)
     try:
         for group_size, gamma_dtype in BESIDE[dtype].items():
-            options = {"gamma": gamma, "gamma_dtype": gamma_dtype}
-            check_contract(student, x, group_size, device, limit=ONE_ROUNDING, **options)
+            check_contract(student, x, group_size, device, limit=ONE_ROUNDING, gamma=gamma, gamma_dtype=gamma_dtype)
     except WrongAnswer as fault:
         raise fault.with_more(largest(x, fault)) from None
 
