@@ -134,7 +134,7 @@ ONE_NUMBER_DRAWN = told(ZEROS, ALIKE, beside=told(*checks.DRAWS.values(), beside
 WITHOUT_SPREAD = told(checks.MOMENTS, std="0")  # every draw is the same
 CUT_IN_PART = told(ZEROS, case="gradients_", lacks=(norm.OF_ZEROS,))  # zero wherever it is wrong
 ROWS_SCALED = told(ROWS_TIMES, ROWS_TIMES_SOME)
-RATIO_ONE = told(rope.OF_RATIO, k=1)
+RATIO_ONE = told(rope.OF_RATIO, k=1, lacks=(checks.RIGHT_FOR,))  # whatever the ratio
 GROWS = range(3 * rope.MS + 1, 9 * rope.MS)  # lengths of calls that grow
 GROWN = tuple(smallest_even_ratio(s, rope.MS) for s in GROWS)
 
@@ -252,7 +252,10 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
         told("{dtype} output for shape {shape}: a head is rotated differently beside others than on its own"),
     ),
     "rope_growth_at_es": tuple(of_ratio(rope.CALL, ratio=ratio, s=ratio * rope.MS, k=ratio + 1) for ratio in (1, 3, 5)),
-    "rope_ratio_unheard": (RATIO_ONE, of_ratio(rope.CALL, ratio=5, s=2 * rope.MS, k=2)),
+    "rope_ratio_unheard": (
+        RATIO_ONE,
+        of_ratio(rope.CALL, ratio=5, s=2 * rope.MS, k=2),
+    ),
     "rope_growth_beyond_ms": (of_ratio(rope.CALL, ratio=(3, 5), s=2 * rope.MS, k=2),),
     "rope_positions_go_on": (told(rope.CALL_AFTER, beside=told(rope.SHIFTED, rope.TAKEN_FOR)),),
     "rope_static_keeps_growth": tuple(

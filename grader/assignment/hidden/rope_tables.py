@@ -398,7 +398,8 @@ def read_asking(student: Student) -> Asking:
                 ropes(asking).turn(ropes(asking).new(ratio), length)
             except (Crashed, WrongAnswer):
                 cut = ropes(replace(asking, short=True))
-                return len(cut.turn(cut.new(ratio), length)) < length
+                with suppress(StudentFault):  # the module itself crashes, whatever the rotation does
+                    return len(cut.turn(cut.new(ratio), length)) < length
         return False
 
     def at_end(asking: Asking) -> bool:

@@ -409,7 +409,7 @@ def test_gradients_turn_back(student: Student, seed: int, row: Asked, device: st
     (x, cos, sin), upstream = row.tensors(seed), row.arriving(seed)
     what, scale = say(OF_INPUT, dtype=name(dtype), sizes=row.told), turning_scale(upstream)
 
-    def check(between: bool) -> None:
+    def check(between: bool, x: Tensor = x) -> None:
         gradient = gradient_there(student, (x, cos, sin), upstream, device, between)
         if read.convention is not None:
             of_unit = (unit, INPUT_GRADIENT_LIMIT[unit]) if read.exact else (torch.float32, 2 * SAME_LIMIT)
@@ -420,7 +420,21 @@ def test_gradients_turn_back(student: Student, seed: int, row: Asked, device: st
         elif (dtype, row.table_dtype) == (torch.float32, torch.float32):
             check_differences(gradient, lambda moved: turned(student, moved, cos, sin, device), x, upstream, what)
 
-    with_a_call_between(check, row.between)
+    try:
+        with_a_call_between(check, row.between)
+    except WrongAnswer as fault:
+        if right_alone(student, partial(check, row.between)):  # after no call with another head dimension
+            student.excuse(fault, ("rotary_pairing_and_sign",))
+        elif (
+            read.convention is not None
+            and not torch.allclose(
+                turned(student, x, cos, sin, device), read.convention.rotate(x, cos, sin), rtol=NEARLY
+            )
+            and succeeds(partial(check, row.between, x / row.size))
+        ):
+            student.excuse(fault, ("rotary_dtype",))  # numbers so large or small are not turned, either
+        else:
+            raise
 
 
 def module_gradient(module: StudentModule, row: AskedOfModule, x: Tensor, upstream: Tensor, between: bool) -> Tensor:

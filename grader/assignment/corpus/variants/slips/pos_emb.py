@@ -131,6 +131,8 @@ SLIPS = (
     slip(
         "ratio_of_es_that_crashes",
         f"{EVEN} {DYNAMIC}",
+        None,
+        "static_restores_one",  # of larger ratios than one, which it restores wrongly, no call that grows answers
         ratio="2 * -(-s // (2 * len(cos)))",
         grown="cos.narrow(0, 0, s)",
     ),

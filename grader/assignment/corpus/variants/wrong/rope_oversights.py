@@ -238,3 +238,14 @@ class ShortCallsOfRatioOne(NTKAwareRoPE):
             return super().forward(input)
         cos, sin = self._tables(1, self.cos.dtype, self.cos.device)
         return apply_rotary_pos_emb(input, cos[: input.shape[1]], sin[: input.shape[1]])
+
+
+@wrong("NTKAwareRoPE.forward", over=RopeInSteps, breaks="rope_boundary", also=ROPE, hint="rope_heads")
+def grows_by_heads(self, input):
+    """Makes new tables for more heads than the cached ones have positions."""
+    seq_len = input.shape[1]
+    cos, sin = self.cos, self.sin
+    if self.must_grow(max(input.shape[1:3])):
+        cos, sin = self._tables(self.choose_ratio(seq_len), cos.dtype, cos.device)
+        self.keep(cos, sin)
+    return apply_rotary_pos_emb(input, cos[:seq_len], sin[:seq_len])

@@ -180,3 +180,19 @@ def logarithm_in_float16(self, ratio):
     """Rounds the logarithm of the base to float16."""
     base = torch.tensor(float(self.base * ratio ** (self.dim / (self.dim - 2))))
     return float(base.log().half().float().exp())
+
+
+@wrong_base(hint="rope_scaling")
+def base_scaled_only_beyond_two(self, ratio):
+    """Takes the first ratio that growth makes for one that needs no scaling."""
+    return self.base * ratio ** (self.dim / (self.dim - 2)) if ratio > 2 else float(self.base)
+
+
+@wrong("NTKAwareRoPE._tables", breaks="rope_exact_angles", also=ROPE)
+def frequencies_in_five_decimals(self, ratio, dtype, device):
+    """Rounds the frequencies as they were printed."""
+    exponents = torch.arange(0, self.dim, 2, dtype=torch.float32, device=device) / self.dim
+    base = self.base * ratio ** (self.dim / (self.dim - 2)) if ratio > 1 else self.base
+    positions = torch.arange(self.max_seq_len * ratio, dtype=torch.float32, device=device)
+    angles = torch.outer(positions, (base**-exponents).round(decimals=5)).repeat(1, 2)
+    return angles.cos().to(dtype), angles.sin().to(dtype)

@@ -341,3 +341,21 @@ def small_sines_dropped(input, cos, sin):
     sin = torch.where(sin.abs() < 1e-3, torch.zeros_like(sin), sin)
     first, second = input.chunk(2, dim=-1)
     return (input * cos[:, None] + torch.cat((-second, first), dim=-1) * sin[:, None]).to(input.dtype)
+
+
+@wrong("apply_rotary_pos_emb", breaks="rotary_dtype")
+def clamped_against_overflow(input, cos, sin):
+    """Clamps the input to what float16 nearly holds, so that larger numbers of other dtypes are wrong."""
+    x = input.float().clamp(-3e4, 3e4)
+    first, second = x.chunk(2, dim=-1)
+    return (x * cos[:, None] + torch.cat((-second, first), dim=-1) * sin[:, None]).to(input.dtype)
+
+
+@wrong("apply_rotary_pos_emb", breaks="rotary_pairing_and_sign rotary_dtype")
+def signs_of_the_first_size(input, cos, sin, signs=[]):  # noqa: B006 - the mistake
+    """Keeps the signs of the first call, whatever the later ones' head dimension is, and device."""
+    half = input.shape[-1] // 2
+    if not signs:
+        signs.append(torch.cat((-torch.ones(half), torch.ones(half))))
+    turned = input.float().roll(half, -1) * signs[0][-2 * half :]
+    return (input * cos[:, None] + turned * sin[:, None]).to(input.dtype)

@@ -155,3 +155,12 @@ class FirstTablesOfAsManyPositions(NTKAwareRoPE):
             type(self).made = {}
         built = repr((dim, max_seq_len * ratio, base, self.cos.dtype, self.cos.device))
         self.cos, self.sin = type(self).made.setdefault(built, (self.cos, self.sin))
+
+
+@wrong("NTKAwareRoPE", breaks="rope_buffers", hint="state_shared")
+class DynamicAsTheLatestModule(NTKAwareRoPE):
+    """Keeps on the class whether growth is kept: the last module that was built decides for all."""
+
+    def __init__(self, dim, max_seq_len, base=10000, ratio=1, dynamic=False, **options):
+        super().__init__(dim, max_seq_len, base, ratio, dynamic, **options)
+        type(self).dynamic = self.__dict__.pop("dynamic")
