@@ -6,7 +6,7 @@ gradients are compared with what follows from that.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from functools import partial
 
@@ -20,6 +20,7 @@ from grader.assignment.hidden.checks import (
     WIDE_RIGHT,
     check_expanded,
     check_ids,
+    check_in_16_bits,
     digits,
     in_mode,
     laid_out,
@@ -71,6 +72,7 @@ from grader.testing import (
     Crashed,
     Message,
     Student,
+    StudentFault,
     StudentModule,
     WrongAnswer,
     check_equal,
@@ -489,28 +491,34 @@ def check_that_nothing_changes(
 
 @pytest.mark.rubric("shard_purity")
 def test_earlier_calls_leave_no_trace(student: Student, seed: int, device: str) -> None:
-    first, second = (normal(seed, "history", which, shape=(VOCAB, EMB)).bfloat16() for which in range(2))
+    check_in_16_bits(
+        partial(check_shard_history, student, seed, device),
+        lambda fault, _: student.excuse(fault, RANDOM if is_random(fault) else OUTPUTS),
+    )
+
+
+def check_shard_history(
+    student: Student, seed: int, device: str, dtype: torch.dtype, excuse: Callable[[StudentFault], None]
+) -> None:
+    """Require every call of a history to answer as on a new module."""
+    first, second = (normal(seed, "history", which, shape=(VOCAB, EMB)).to(dtype) for which in range(2))
     ids, own = integers(seed, "calls", shape=(3, 4, 12), low=5, high=25), own_rows(1, 3)
     ids[:, 2, 5:7] = torch.tensor([9, 14])
     updates = [Step(update=layouts(table[own], 3)) for table in (second, first)]
     other = Step(other=lambda: student.ParallelVocabEmbedding(vocab_size=VOCAB, emb_size=EMB, rank=3, world_size=5))
-    alike = Step(other=lambda: middle_shard(student, device).assign(*layouts(second[own], 3)), alike=True)
+    alike = Step(other=lambda: middle_shard(student, dtype, device).assign(*layouts(second[own], 3)), alike=True)
     steps = [alike, other, *with_ids(ids.to(device), updates)]
-    check_history(
-        lambda values: middle_shard(student, device).assign(*values),
-        steps,
-        layouts(first[own], 3),
-        lambda fault: student.excuse(fault, RANDOM if is_random(fault) else OUTPUTS),
-    )
+    start = layouts(first[own], 3)
+    check_history(lambda values: middle_shard(student, dtype, device).assign(*values), steps, start, excuse)
 
 
 RANDOM = ("shard_owned_ids", "shard_zeros_elsewhere", "shard_sum_over_ranks")  # charge for random outputs
 
 
-def middle_shard(student: Student, device: str) -> StudentModule:
-    """The module of the middle one of three ranks, with a shard of 16 bits."""
+def middle_shard(student: Student, dtype: torch.dtype, device: str) -> StudentModule:
+    """The module of the middle one of three ranks."""
     sizes = {"vocab_size": VOCAB, "emb_size": EMB, "rank": 1, "world_size": 3}
-    return student.ParallelVocabEmbedding(**sizes, dtype=torch.bfloat16, device=device)
+    return student.ParallelVocabEmbedding(**sizes, dtype=dtype, device=device)
 
 
 def gradients_by_contract(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
