@@ -65,6 +65,7 @@ from grader.assignment.model.rows import (
     Rows,
     Shown,
     check_gradient,
+    read_rows,
     require_something,
     rows_by_contract,
 )
@@ -288,6 +289,9 @@ def test_ids_of_other_ranks_give_zero(student: Student, seed: int, world: int, d
     unanswered = (read[-1].given == 0).all(-1).nonzero().flatten()  # the others are excused, or right
     if len(unanswered):
         check_without_own(student, unanswered, world, device)
+    for call in of_world(ZEROS, world):
+        if call.mostly_own:
+            check_mostly_answered(student, seed, call, device)
     if world == 2 and bool((read[0].given[own_rows(0, 2).stop :] == 0).all()):
         try:
             check_beyond_16_bits(student, device)
@@ -295,6 +299,28 @@ def test_ids_of_other_ranks_give_zero(student: Student, seed: int, world: int, d
             if isinstance(fault, WrongAnswer) and succeeds(lambda: check_large_ids(student, device, torch.float32)):
                 raise
             student.excuse(fault, ("shard_owned_ids",))  # which charges for ids that 16 bits do not hold
+
+
+def check_mostly_answered(student: Student, seed: int, call: Call, device: str) -> None:
+    """Require zeros, where most ids of a call give rows, of ids that give zeros alone, and where most ids do."""
+    table, every = whole_table(seed, torch.float32), torch.arange(VOCAB)
+
+    def module(training: bool) -> StudentModule:
+        return construct(student, table, call.rank, call.world, device).train(training)
+
+    given = read_rows(lambda: module(call.training), every.to(device), table, (1, 1)).given
+    answered, unanswered = every[(given.nan_to_num() != 0).any(-1)], every[(given == 0).all(-1)]
+
+    def check(repeated: Tensor, training: bool) -> None:
+        ids = torch.cat((answered, unanswered, repeated.repeat(2 * call.world)))
+        ids = ids[torch.randperm(len(ids), generator=generator(seed, "order"))].unsqueeze(0)
+        output, is_foreign = module(training)(ids.to(device)).cpu(), torch.isin(ids, unanswered)
+        check_shape(output, [*ids.shape, EMB])
+        zeros, what = torch.zeros(int(is_foreign.sum()), EMB), say(FOREIGN_IDS, rank=call.rank, world=call.world)
+        check_rows(output[is_foreign], zeros, ids[is_foreign], table, what)
+
+    if succeeds(lambda: check(unanswered, call.training)):
+        in_mode(partial(check, answered), call.training)
 
 
 def one_row_by_contract(student: Student, seed: int, device: str) -> None:
