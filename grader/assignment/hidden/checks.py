@@ -311,6 +311,20 @@ def check_ids(ids: Tensor, after: Sequence[Tensor]) -> None:
     check_equal(left, ids, AFTER.filled(what=quoted("input_ids")))
 
 
+def check_in_16_bits(
+    check: Callable[[torch.dtype, Callable[[StudentFault], None]], None],
+    excuse: Callable[[StudentFault, torch.dtype], None],
+) -> None:
+    """Check with a table of 16 bits, and in float32 if it refuses that; ``check`` gets what passes over a fault."""
+    for dtype in (torch.bfloat16, torch.float32):
+        faults: list[StudentFault] = []
+        check(dtype, faults.append)
+        for fault in faults:
+            excuse(fault, dtype)
+        if not any(isinstance(fault, Crashed) for fault in faults):
+            return
+
+
 def check_expanded(student: Student, module: StudentModule, row: Tensor, *charged: str) -> None:
     """Require a call with a row of ids that is expanded; others are ``charged`` for ids that have to be contiguous."""
     try:

@@ -6,7 +6,7 @@ gradients are compared with what follows from that.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from functools import partial
 
@@ -20,6 +20,7 @@ from grader.assignment.hidden.checks import (
     WIDE_RIGHT,
     check_expanded,
     check_ids,
+    check_in_16_bits,
     digits,
     in_mode,
     laid_out,
@@ -64,6 +65,7 @@ from grader.assignment.model.rows import (
     Rows,
     Shown,
     check_gradient,
+    read_rows,
     require_something,
     rows_by_contract,
 )
@@ -71,6 +73,7 @@ from grader.testing import (
     Crashed,
     Message,
     Student,
+    StudentFault,
     StudentModule,
     WrongAnswer,
     check_equal,
@@ -286,6 +289,9 @@ def test_ids_of_other_ranks_give_zero(student: Student, seed: int, world: int, d
     unanswered = (read[-1].given == 0).all(-1).nonzero().flatten()  # the others are excused, or right
     if len(unanswered):
         check_without_own(student, unanswered, world, device)
+    for call in of_world(ZEROS, world):
+        if call.mostly_own:
+            check_mostly_answered(student, seed, call, device)
     if world == 2 and bool((read[0].given[own_rows(0, 2).stop :] == 0).all()):
         try:
             check_beyond_16_bits(student, device)
@@ -293,6 +299,28 @@ def test_ids_of_other_ranks_give_zero(student: Student, seed: int, world: int, d
             if isinstance(fault, WrongAnswer) and succeeds(lambda: check_large_ids(student, device, torch.float32)):
                 raise
             student.excuse(fault, ("shard_owned_ids",))  # which charges for ids that 16 bits do not hold
+
+
+def check_mostly_answered(student: Student, seed: int, call: Call, device: str) -> None:
+    """Require zeros, where most ids of a call give rows, of ids that give zeros alone, and where most ids do."""
+    table, every = whole_table(seed, torch.float32), torch.arange(VOCAB)
+
+    def module(training: bool) -> StudentModule:
+        return construct(student, table, call.rank, call.world, device).train(training)
+
+    given = read_rows(lambda: module(call.training), every.to(device), table, (1, 1)).given
+    answered, unanswered = every[(given.nan_to_num() != 0).any(-1)], every[(given == 0).all(-1)]
+
+    def check(repeated: Tensor, training: bool) -> None:
+        ids = torch.cat((answered, unanswered, repeated.repeat(2 * call.world)))
+        ids = ids[torch.randperm(len(ids), generator=generator(seed, "order"))].unsqueeze(0)
+        output, is_foreign = module(training)(ids.to(device)).cpu(), torch.isin(ids, unanswered)
+        check_shape(output, [*ids.shape, EMB])
+        zeros, what = torch.zeros(int(is_foreign.sum()), EMB), say(FOREIGN_IDS, rank=call.rank, world=call.world)
+        check_rows(output[is_foreign], zeros, ids[is_foreign], table, what)
+
+    if succeeds(lambda: check(unanswered, call.training)):
+        in_mode(partial(check, answered), call.training)
 
 
 def one_row_by_contract(student: Student, seed: int, device: str) -> None:
@@ -489,28 +517,34 @@ def check_that_nothing_changes(
 
 @pytest.mark.rubric("shard_purity")
 def test_earlier_calls_leave_no_trace(student: Student, seed: int, device: str) -> None:
-    first, second = (normal(seed, "history", which, shape=(VOCAB, EMB)).bfloat16() for which in range(2))
+    check_in_16_bits(
+        partial(check_shard_history, student, seed, device),
+        lambda fault, _: student.excuse(fault, RANDOM if is_random(fault) else OUTPUTS),
+    )
+
+
+def check_shard_history(
+    student: Student, seed: int, device: str, dtype: torch.dtype, excuse: Callable[[StudentFault], None]
+) -> None:
+    """Require every call of a history to answer as on a new module."""
+    first, second = (normal(seed, "history", which, shape=(VOCAB, EMB)).to(dtype) for which in range(2))
     ids, own = integers(seed, "calls", shape=(3, 4, 12), low=5, high=25), own_rows(1, 3)
     ids[:, 2, 5:7] = torch.tensor([9, 14])
     updates = [Step(update=layouts(table[own], 3)) for table in (second, first)]
     other = Step(other=lambda: student.ParallelVocabEmbedding(vocab_size=VOCAB, emb_size=EMB, rank=3, world_size=5))
-    alike = Step(other=lambda: middle_shard(student, device).assign(*layouts(second[own], 3)), alike=True)
+    alike = Step(other=lambda: middle_shard(student, dtype, device).assign(*layouts(second[own], 3)), alike=True)
     steps = [alike, other, *with_ids(ids.to(device), updates)]
-    check_history(
-        lambda values: middle_shard(student, device).assign(*values),
-        steps,
-        layouts(first[own], 3),
-        lambda fault: student.excuse(fault, RANDOM if is_random(fault) else OUTPUTS),
-    )
+    start = layouts(first[own], 3)
+    check_history(lambda values: middle_shard(student, dtype, device).assign(*values), steps, start, excuse)
 
 
 RANDOM = ("shard_owned_ids", "shard_zeros_elsewhere", "shard_sum_over_ranks")  # charge for random outputs
 
 
-def middle_shard(student: Student, device: str) -> StudentModule:
-    """The module of the middle one of three ranks, with a shard of 16 bits."""
+def middle_shard(student: Student, dtype: torch.dtype, device: str) -> StudentModule:
+    """The module of the middle one of three ranks."""
     sizes = {"vocab_size": VOCAB, "emb_size": EMB, "rank": 1, "world_size": 3}
-    return student.ParallelVocabEmbedding(**sizes, dtype=torch.bfloat16, device=device)
+    return student.ParallelVocabEmbedding(**sizes, dtype=dtype, device=device)
 
 
 def gradients_by_contract(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
@@ -546,8 +580,8 @@ def check_against_rows(student: Student, seed: int, dtype: torch.dtype, device: 
     for row, rows in zip(sent(dtype), read, strict=True):
         ids = row.ids(seed)
         ids = ids[~rows.given.isnan().any(-1)[ids]]  # other properties charge for ids that crash
-        if not ids.numel():
-            continue
+        if not bool(rows.given[ids].any()):
+            continue  # shard_owned_ids charges for ids none of which is answered
         try:
             check_shard_gradient(student, rows, ids, table, row._replace(layout=plain), seed, device)
         except WrongAnswer:

@@ -78,11 +78,19 @@ SLIPS = (
     slip(
         "half_where_the_table_is_frozen",
         LOOK,
+        None,
+        "vocab_plain_tensor",  # which requires_grad_() does not reach
         v_table="self.table if self.table.requires_grad else self.table.half().to(self.table.dtype)",
     ),
     slip("columns_counted_in_half", LOOK, v_look="table[:, torch.arange(table.shape[1]).half().long()][ids]"),
     slip("tiny_entries_dropped", LOOK, v_like=".where(table[ids].abs() > 1e-6, 0)"),
-    slip("rows_through_float32", LOOK, v_look="table.float()[ids].to(table.dtype)"),
+    slip(
+        "rows_through_float32",
+        LOOK,
+        None,
+        "vocab_dtype_ignored vocab_output_float32",  # through float32 anyway
+        v_look="table.float()[ids].to(table.dtype)",
+    ),
     slip("long_sequences_sorted", LOOK, v_ids="input_ids.sort().values if input_ids.shape[1] > 20 else input_ids"),
     slip("sequence_first", LOOK, "output_shape", v_like=".transpose(0, 1)"),
     slip("normalised_rows", LOOK, "lookup_rows_scaled", v_like=" / table[ids].norm(dim=-1, keepdim=True)"),
