@@ -66,6 +66,7 @@ from grader.core.judge.wording import PLACES as PLACES
 from grader.core.judge.wording import SAME_MULTIPLE as SAME_MULTIPLE
 from grader.core.judge.wording import STEPS as STEPS
 from grader.core.judge.wording import ZEROS as ZEROS
+from grader.core.judge.wording import as_factor as as_factor
 from grader.core.judge.wording import in_two_decimals as in_two_decimals
 from grader.core.judge.wording import listed as listed
 from grader.core.judge.wording import own_look as own_look

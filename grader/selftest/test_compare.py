@@ -30,7 +30,7 @@ from grader.core.judge.compare import (
 from grader.core.judge.faults import WrongAnswer
 from grader.core.judge.hidden_tests import HiddenTests, HiddenTestsError
 from grader.core.judge.judging import run_tests
-from grader.core.judge.wording import in_two_decimals, listed
+from grader.core.judge.wording import as_factor, in_two_decimals, listed
 from grader.core.messages import quoted
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.lab.verify.attacks import NUMBER
@@ -202,6 +202,12 @@ def message_of(actual: Tensor, expected: Tensor, scale: float) -> str:
 def test_a_number_that_a_submission_chose_is_told_in_two_decimals(value: float, told: str) -> None:
     """With more digits, a message could carry a number of a test's input: ``grader verify`` refuses such a report."""
     assert in_two_decimals(value) == told
+    assert not NUMBER.search(told)
+
+
+@pytest.mark.parametrize(("factor", "told"), [(-1.5, "-1.5"), (0.000234, "0.0002"), (-2.34e-9, "-2e-09")])
+def test_a_small_factor_is_no_zero(factor: float, told: str) -> None:
+    assert as_factor(factor) == told
     assert not NUMBER.search(told)
 
 

@@ -67,7 +67,7 @@ def relation(values: Tensor, expected: Tensor, scale: Tensor) -> Message | None:
             if abs(float(first) + 1) <= SAME_FACTOR:
                 return say("all of these have the opposite sign")
             if abs(float(first) - 1) > VISIBLE:
-                return say(SAME_MULTIPLE, factor=in_two_decimals(float(first)))
+                return say(SAME_MULTIPLE, factor=as_factor(float(first)))
         constant |= share < VISIBLE  # so do numbers that were rounded alike
         sizes = values.abs()
         cut = (sizes <= expected.abs()) & (values * expected > 0) & ((sizes - sizes[0]).abs() <= SAME_FACTOR * sizes[0])
@@ -147,6 +147,11 @@ def _share(share: float) -> Message:
 def in_two_decimals(value: float) -> str:
     """A number that a submission has a say in: with more digits, a message could carry a number of a test's input."""
     return f"{round(value, 2) + 0.0:g}" if abs(value) < LARGE else f"{value:.2g}"
+
+
+def as_factor(value: float) -> str:
+    """Such a number, with one digit where two decimals would make zero of it."""
+    return f"{value:.1g}" if abs(value) < 0.005 else in_two_decimals(value)
 
 
 def round_to(value: float, digits: int) -> float:
