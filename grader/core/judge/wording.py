@@ -150,8 +150,8 @@ def in_two_decimals(value: float) -> str:
 
 
 def as_factor(value: float) -> str:
-    """Such a number, with one digit where two decimals would make zero of it."""
-    return f"{value:.1g}" if abs(value) < 0.005 else in_two_decimals(value)
+    """Such a number, as a power of ten where two decimals would make zero of it."""
+    return f"{value:.0e}" if abs(value) < 0.005 else in_two_decimals(value)
 
 
 def round_to(value: float, digits: int) -> float:
