@@ -64,6 +64,7 @@ from grader.core.judge.wording import ALIKE as ALIKE
 from grader.core.judge.wording import ORDER as ORDER
 from grader.core.judge.wording import PLACES as PLACES
 from grader.core.judge.wording import SAME_MULTIPLE as SAME_MULTIPLE
+from grader.core.judge.wording import SLIGHT_FACTOR as SLIGHT_FACTOR
 from grader.core.judge.wording import STEPS as STEPS
 from grader.core.judge.wording import ZEROS as ZEROS
 from grader.core.judge.wording import as_factor as as_factor

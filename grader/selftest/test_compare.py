@@ -145,7 +145,12 @@ def test_a_wrong_tensor_is_described_by_what_its_elements_share() -> None:
     assert seen(expected.flip(0) * 1e4, expected) == "off by more than 1000 times their magnitude"
     assert seen(expected * double(1.5, 1.1, 1.5, 1.1, 1.5), expected) == "off by up to 50% of their magnitude"
     assert seen(expected + double(0, math.nan, 0, math.inf, 0), expected) == "not finite: 2"
-    assert seen(expected * (1 + 2.0**-16), expected) == "largest error in rounding steps: 224; allowed: 16"
+    by_one_factor = (
+        "largest error in rounding steps: 224; allowed: 16; all of these are off by the same factor, close to 1"
+    )
+    assert seen(expected * (1 + 2.0**-16), expected) == by_one_factor
+    rounded = expected * (1 + double(4, 2, 3, 4, 4) * 2.0**-18)
+    assert seen(rounded, expected) == "largest error in rounding steps: 224; allowed: 16"
     alike = 1 + double(1, 2, 3, 4) * 2.0**-12
     assert seen(torch.ones_like(alike), alike) == "all of these are the same number"
     assert "rounding steps" in seen(1 + (alike - alike.mean()) * 2.0**-12, alike)

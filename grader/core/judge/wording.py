@@ -17,6 +17,7 @@ ALIKE = say("all of these are the same number")
 PLACES = "{what}: shape {shape}, {n} of {all} elements wrong, the first at {place}"
 STEPS = "largest error in rounding steps: {worst}; allowed: {limit}"
 SAME_MULTIPLE = "all of these are {factor} times the expected value"
+SLIGHT_FACTOR = say("all of these are off by the same factor, close to 1")
 ORDER = "along dimension {dim}, {here} hold the values that belong at {there}"
 MOST = 0.5  # of the elements at some places: then the places say more than the first one does
 LARGE = 10_000  # from here on, two decimals would be more than six digits
@@ -90,7 +91,11 @@ def pattern(actual: Tensor, expected: Tensor, wrong: Tensor) -> list[Message]:
         expected: What should have come, of the same shape.
         wrong: Which elements are wrong.
     """
-    found: list[Message] = []
+    factors = actual[wrong] / expected[wrong]
+    off = (first := factors.median()) - 1
+    rounded_alike = len(expected[wrong].abs().frexp().mantissa.unique()) < ENOUGH  # or such numbers, by the same factor
+    close = abs(float(off)) <= VISIBLE and not rounded_alike and bool(((factors - first).abs() <= off.abs() / 8).all())
+    found = [SLIGHT_FACTOR] * close
     for dim, size in enumerate(wrong.shape):
         if size < 2 or wrong.numel() == size:
             continue  # a single element may agree by coincidence
