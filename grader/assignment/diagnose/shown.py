@@ -39,7 +39,7 @@ from grader.assignment.model.row_words import (
 )
 from grader.assignment.model.rows import IN_MEMORY
 from grader.assignment.oracle import smallest_even_ratio
-from grader.testing import ALIKE, OTHER_DTYPE, OTHER_SHAPE, PLACES, SAME_MULTIPLE, STEPS, ZEROS, Message
+from grader.testing import ALIKE, OTHER_DTYPE, OTHER_SHAPE, PLACES, SAME_MULTIPLE, SLIGHT_FACTOR, STEPS, ZEROS, Message
 
 Failing = Mapping[str, Message]  # from a case's id to its message
 
@@ -203,7 +203,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     ),
     "norm_input_clamped": (told(norm.CLAMPED),),
     "few_digits": (
-        told(STEPS, NOT_FINITE, norm.OVERFLOW, lacks=(norm.ONE_FACTOR,)),
+        told(STEPS, NOT_FINITE, norm.OVERFLOW, lacks=(SLIGHT_FACTOR,)),
         told(RECEIVES, seen=FEW_DIGITS, only=True),
     ),
     "shard_seed_without_rank": (told(draws.ONE_SEED, lacks=(checks.RIGHT_AGAIN,)),),
@@ -211,7 +211,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
         told(*STRETCHED, lacks=(draws.OF_SEED, draws.NEXT_SEED, draws.AFTER_DRAWS, draws.LATER)),
         ONE_NUMBER_DRAWN,  # a mean of zero in place of the deviation
     ),
-    "init_other_distribution": (told(draws.OTHER_KIND, draws.CLAMPED, draws.REPLACED),),
+    "init_other_distribution": (told(draws.OTHER_KIND, draws.CLAMPED, draws.REPLACED, draws.BOUNDED),),
     "init_seed_zero": (
         told(*checks.DRAWS.values(), seed=0, beside=told(draws.OF_SEED)),
         told(checks.MOMENTS, mean="0.25", beside=told(draws.RANKS_SEEDS, seeds="42, 43, 44, 45")),  # of base seed 0
@@ -294,7 +294,10 @@ NEEDED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "output_reused": (LATER_CHANGES,),  # memory that is reused may still hold what an earlier call wrote
     "output_shape": (SHAPE_DIFFERS,),
     "lookup_rows_scaled": (ROWS_SCALED,),
-    "rope_ratio_unheard": (RATIO_ONE,),
+    "rope_ratio_unheard": (
+        told(rope.OF_RATIO, k=1, case="the_ratio_stretches_the_base-cpu-ratio_four"),
+        of_ratio(rope.CALL, k=1),
+    ),
     "norm_rounded_to_gamma": (told(STEPS, case="a_float32_input_is_not_rounded"),),
     "few_digits": (
         told(STEPS, case="float32_outputs_are_exact", beside=told(PLACES, wrong=0.5)),  # conversions reach all elements

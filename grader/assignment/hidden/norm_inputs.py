@@ -48,7 +48,6 @@ NO_EPS = say("as if no eps were added")
 OTHER_EPS = "as if {seen} were added in place of eps"
 OVERFLOW = say("the output for these numbers in float32 is not finite")
 BESIDE_LARGER = say("where all groups are of about the same size, it is right")
-ONE_FACTOR = "all of them are {factor} times the expected numbers, which no rounding makes"
 CLAMPED = "as if the input were clamped at {bound}"
 IN_MEMORY = say("these are the right tokens, in the order in which they lie in memory")
 OF_ZEROS = say("it is wrong only for groups whose features are all zero in this input")
@@ -197,9 +196,7 @@ def told_sizes(
     largest, least = groups.abs().amax(-1), groups.abs().argmin(-1, keepdim=True)  # [b, s, h/gz], [b, s, h/gz, 1]
     right = ((quotients - 1).abs() <= NEARLY).all(-1)
     if bool(right.all()):
-        middle = float(quotients.median())
-        alike = x.dtype is torch.float32 and fits(quotients, torch.full_like(quotients, middle), NO_ROUNDING)
-        return say(ONE_FACTOR, factor=f"{middle:.5f}") if alike else None
+        return None
     bound = float((quotients / quotients.gather(-1, least) * groups).abs().amax(-1)[~right].min())
     if fits(output.cpu().double(), law(x.cpu().clamp(-bound, bound)), NEARLY):
         return say(CLAMPED, bound=f"{bound:.2g}")

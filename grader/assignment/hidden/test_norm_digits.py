@@ -59,6 +59,8 @@ from grader.testing import (
 
 # Magnitude, eps and group sizes, of which the reciprocal is no 16-bit number, as elsewhere in this file.
 RANGES = {"overflow": (3000.0, 1e-5, [6]), "underflow": (2e-4, 1e-8, [3, 1])}
+LARGER_RIGHT = say("with far larger numbers it is right: what is converted depends on the values")
+GAMMA_RIGHT = "with a {gamma} gamma it is right: what is converted depends on gamma's dtype"
 ALL_NARROW = "every element is a {dtype} number"
 
 
@@ -70,8 +72,13 @@ def check_witness(
     gamma: Tensor | None,
     gamma_dtype: torch.dtype,
     device: str,
+    *,
+    beside: bool = True,
 ) -> None:
-    """Compare a 16-bit output with the submission's own output for the same numbers in float32."""
+    """Compare a 16-bit output with the submission's own output for the same numbers in float32.
+
+    A fault says what makes it right, if one of the inputs ``beside`` this one does: larger numbers or another gamma.
+    """
     taken = [dtype for dtype in (gamma_dtype, torch.float32, x.dtype) if normalising(student).takes(x.dtype, dtype)]
     if not taken:
         return  # charged to the dtypes
@@ -113,7 +120,21 @@ def check_witness(
         bounds = {most, float(torch.tensor(most, dtype=x.dtype))}  # the latter where the input is clamped as it is
         clamped = [say(CLAMPED, bound=f"{one:g}") for one in sorted(bounds) if succeeds(partial(check_clamped, one))]
         told = clamped[0] if clamped else largest(x, fault)
-        raise fault.with_more(told_added(added, eps) if gamma is None else None, told) from None
+        of_eps = told_added(added, eps) if gamma is None else None
+
+        def is_right(x: Tensor, gamma_dtype: torch.dtype) -> bool:
+            return succeeds(
+                partial(check_witness, student, x, group_size, eps, gamma, gamma_dtype, device, beside=False)
+            )
+
+        other = x.dtype if taken[0] is torch.float32 else torch.float32
+        if not beside or of_eps:
+            right = None
+        elif is_right(x * 2.0 ** (14 - int(x.abs().max().float().frexp().exponent)), taken[0]):
+            right = LARGER_RIGHT
+        else:
+            right = say(GAMMA_RIGHT, gamma=name(other)) if other in taken and is_right(x, other) else None
+        raise fault.with_more(of_eps, told, right) from None
 
 
 def is_by_feature(output: Tensor, wide: Tensor, dtype: torch.dtype) -> bool:

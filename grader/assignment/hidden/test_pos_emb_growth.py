@@ -21,6 +21,7 @@ from grader.assignment.hidden.rope_tables import (
     ALONE_RIGHT,
     AS_BUILT,
     GREW,
+    IN_PARTS,
     LONG,
     MIDDLE,
     MS,
@@ -90,7 +91,7 @@ def test_longer_sequences_use_the_smallest_even_ratio(ropes: Ropes, row: Growing
                 if length > NEAR and ropes.same(turned[:NEAR], ropes.of_ratio(wanted, NEAR)):
                     ropes.excuse(fault, ("rope_exact_angles",))
                     return
-                raise fault.with_more(*chosen(ropes, ratio)) from None
+                raise fault.with_more(*(() if fault.message.fields(IN_PARTS) else chosen(ropes, ratio))) from None
         return
     if length > NEAR and ropes.asking.sized:
         return  # the few positions that can be compared do not tell such ratios apart; shorter sequences do

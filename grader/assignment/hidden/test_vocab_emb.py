@@ -84,6 +84,7 @@ from grader.testing import (
 
 ALL = slice(None)
 OF_TABLE = "{shape} ids, table of {size}"
+TOLD = 10  # ids that a message lists
 OF_GRADIENT = "{dtype} gradient of the table for ids {rows}"
 SIZES_MET = "\nThe table has {n} rows; the largest id of this call is {id}."
 REFUSES = ("vocab_dtype_and_registration",)  # charges for crashes with a table of another dtype, or ids in columns
@@ -435,7 +436,7 @@ def check_sent(student: Student, row: Sent, rows: Rows, table: Tensor, seed: int
     ids = row.ids + [6, 6] * (row.batch > 1)
     where = torch.tensor([one for one in ids if not bool(rows.given[one].isnan().any())])
     upstream = upstream_integers(seed, (len(where), 5), row.dtype, small=not rows.has_digits_of(table))
-    what = say(OF_GRADIENT, dtype=name(row.dtype), rows=ids)
+    what = say(OF_GRADIENT, dtype=name(row.dtype), rows=f"{ids[:TOLD]}"[:-1] + (", …]" if len(ids) > TOLD else "]"))
 
     def check(batch: int, training: bool) -> None:
         given = where.reshape(batch, -1).to(device)

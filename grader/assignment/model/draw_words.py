@@ -25,6 +25,7 @@ LATER: Final = "they are this seed's numbers, with {n} drawn before them"
 UNKNOWN: Final = say("not the numbers of this draw")
 RANKS_SEEDS: Final = "rank by rank, {world} ranks draw with seeds {seeds}"
 CLAMPED: Final = "only numbers beyond {n} standard deviations are wrong: they are clamped there"
+BOUNDED: Final = say("only numbers beyond one bound are wrong: they are clamped there")
 REPLACED: Final = "only numbers beyond {n} standard deviations are wrong: they are replaced"
 RANKS_SPREADS: Final = "rank by rank, {world} ranks draw with standard deviations {spreads}"
 ONE_SEED: Final = "all {world} ranks draw with seed {seed}"
@@ -78,8 +79,11 @@ def told_draw(value: Tensor, wrong: Tensor, law: Draw, other: Draw, seed: int, d
         device: Where the numbers are drawn.
     """
     dtype, value = value.dtype, value.double()
+    right = law.numbers(value.shape, seed, torch.float32, device).cpu().double()
     if law.second and (look := own_look(value[wrong])):
-        return (look,)
+        at = value[wrong][0]
+        clamped = not wrong.all() and any(torch.equal(beyond, wrong) for beyond in (right > at, right < at))
+        return (BOUNDED if clamped else look,)
     moments = {"mean": in_two_decimals(float(value.mean())), "std": in_two_decimals(float(value.std()))}
     others = (
         UNKNOWN,
@@ -89,7 +93,6 @@ def told_draw(value: Tensor, wrong: Tensor, law: Draw, other: Draw, seed: int, d
         default = replace(law, second=1.0).numbers(value.shape, seed, torch.float32, device).to(dtype).cpu().double()
         unheard = _fitted(value, default) and float((value - default).abs().max()) < STATED
         return (ZERO_UNHEARD,) if unheard else others[1:]
-    right = law.numbers(value.shape, seed, torch.float32, device).cpu().double()
     if told := _partly(value, wrong, right, law):
         return (told,)
     for numbers, what in _candidates(value.shape, law, other, seed, dtype, device):
