@@ -24,6 +24,8 @@ from grader.selftest.warm_judges import RunHiddenTests, hidden_tests_of
 from grader.shared import second_device
 from grader.specimens.variants import Variant
 
+pytestmark = pytest.mark.covered
+
 Judge = Callable[[str, Mapping[str, str]], list[CaseResult]]
 RUBRIC = ASSIGNMENT.rubric
 NORM, EMBEDDINGS = "src/modeling/norm.py", "src/modeling/vocab_emb.py"

@@ -35,6 +35,8 @@ from grader.extras.viva.study import (
 from grader.lab.release.leaks import leaks
 from grader.selftest import long_only
 
+pytestmark = pytest.mark.covered
+
 TITLES = {name: prop.title["en"] for name, prop in ASSIGNMENT.rubric.properties.items()}
 NORM, VOCAB = "src/modeling/norm.py", "src/modeling/vocab_emb.py"
 ROPE, ROTARY = "src/modeling/pos_emb.py", "src/functional.py"
