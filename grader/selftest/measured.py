@@ -18,7 +18,7 @@ from typing import Protocol
 
 import pytest
 
-CASES = 20  # of a test function that are measured
+CASES = 60  # of a test function that are measured
 TOLD = "COVERAGE_PROCESS_START"  # tells a new interpreter to measure itself
 
 
