@@ -64,8 +64,10 @@ from grader.core.judge.wording import ALIKE as ALIKE
 from grader.core.judge.wording import ORDER as ORDER
 from grader.core.judge.wording import PLACES as PLACES
 from grader.core.judge.wording import SAME_MULTIPLE as SAME_MULTIPLE
+from grader.core.judge.wording import SLIGHT_FACTOR as SLIGHT_FACTOR
 from grader.core.judge.wording import STEPS as STEPS
 from grader.core.judge.wording import ZEROS as ZEROS
+from grader.core.judge.wording import as_factor as as_factor
 from grader.core.judge.wording import in_two_decimals as in_two_decimals
 from grader.core.judge.wording import listed as listed
 from grader.core.judge.wording import own_look as own_look
@@ -76,7 +78,7 @@ from grader.core.messages import say as say
 from grader.core.messages import stated as stated
 
 # cases
-from grader.core.results.outcome import PASSES_ALONE as PASSES_ALONE
+from grader.core.results.outcome import ALONE as ALONE
 from grader.core.results.outcome import is_elsewhere as is_elsewhere
 
 dtypes = pytest.mark.parametrize("dtype", DTYPES, ids=name)  # a test for each, with a readable id

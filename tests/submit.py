@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 
 from .harness import rubric
-from .harness.feedback import why_not_imported
+from .harness.feedback import refused_text, why_not_imported
 from .harness.rubric import MINE, ROOT, SOURCE
 from .harness.shared import source_rules
 from .harness.student import apart, import_packages, module_of, source_files
@@ -155,11 +155,10 @@ def problems(language: Language) -> dict[str, str]:
     modules = source_rules.modules_of(files)
     found = {}
     for file, path in files.items():
-        try:
-            text = source_rules.decoded(path.read_bytes())
-        except source_rules.Refused as refusal:
-            found[file] = say(language, f"source_{refusal.code}", **refusal.fields)
+        if refused := refused_text(file, language):
+            found[file] = refused
             continue
+        text = source_rules.decoded(path.read_bytes())
         problem = next(source_rules.own_imports(text, modules), None) or source_rules.newer_syntax(text)
         if problem is not None:
             fields = dict(problem.fields) | {"version": ".".join(map(str, source_rules.OLDEST_PYTHON))}

@@ -19,7 +19,7 @@ from grader.core.intake.reading_process import Reader
 from grader.core.intake.submission import Submission
 from grader.core.results.database import LEDGER, reading
 from grader.core.results.report import Report
-from grader.core.results.written import Sources, runs
+from grader.core.results.written import Sources, noted
 from grader.core.sandbox.limits import Level, Limits
 from grader.core.settings import APART, Conditions, Settings
 
@@ -37,7 +37,7 @@ def candidates_of(out: Path, submissions: list[Path] | None, reader: Reader) -> 
     They are looked for where ``grade`` found them, unless they lie elsewhere now.
     """
     known: dict[str, Candidate] = {}
-    given = runs(out)
+    given = noted(out).runs
     if not submissions and not given:
         fail(f"{out}: no record of where its submissions are. Pass their location with --submissions.")
     for sources in (given or [Sources(paths=[])])[-1 if submissions else 0 :]:

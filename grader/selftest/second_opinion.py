@@ -160,22 +160,21 @@ def check_cells(out: Path, downloaded: Path, told: str) -> None:
     """
     lines, raw = [line.removeprefix("'") for line in told.splitlines()], _earned(out)
     changed = {  # by student and grade, the reason in the heading above
-        one.removeprefix("'"): head.partition(" changed: ")[2]
+        one.removeprefix("'"): head.partition(": ")[2]
         for head, names in pairwise(lines)
-        if " changed: " in head
+        if head.partition(": ")[0].endswith((" changed", " left blank"))
         for one in names.strip().split("; ")
     }
     before: Table = _table(downloaded) if downloaded.exists() else {}
     for student, row in _table(out / f"{out.name}.csv").items():
         cell, name = _value(row), next(row[column] for column in NAMES if column in row).removeprefix("'")
-        about = [line for line in lines if line.startswith((f"{name}: ", f"{name} ("))]
         if not cell or cell == EXCUSED:
-            assert any("left blank; " in line for line in about), (student, about)
+            assert any(one.startswith(f"{name} (") for one in changed), (student, changed)
         elif float(cell) not in raw.get(student, ()):
             assert any(one.startswith(f"{name}: {float(cell):g}") for one in changed), (student, cell, changed)
         comment = next((row[column] for column in COMMENTS if column in row), "")
-        reasons = [why for one, why in changed.items() if one.startswith(f"{name}: ")]
-        assert any(line.endswith(comment) for line in (*about, *reasons, *[""] * (not comment))), (student, comment)
+        reasons = [why for one, why in changed.items() if one.startswith((f"{name}: ", f"{name} ("))]
+        assert any(line.endswith(comment) for line in (*reasons, *[""] * (not comment))), (student, comment)
         for column, text in row.items():
             if before and column not in (*GRADES, *COMMENTS):
                 assert text.removeprefix("'") == before[student][column].removeprefix("'"), (student, column)

@@ -30,7 +30,7 @@ from grader.core.judge.compare import (
 from grader.core.judge.faults import WrongAnswer
 from grader.core.judge.hidden_tests import HiddenTests, HiddenTestsError
 from grader.core.judge.judging import run_tests
-from grader.core.judge.wording import in_two_decimals, listed
+from grader.core.judge.wording import as_factor, in_two_decimals, listed
 from grader.core.messages import quoted
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.lab.verify.attacks import NUMBER
@@ -145,7 +145,12 @@ def test_a_wrong_tensor_is_described_by_what_its_elements_share() -> None:
     assert seen(expected.flip(0) * 1e4, expected) == "off by more than 1000 times their magnitude"
     assert seen(expected * double(1.5, 1.1, 1.5, 1.1, 1.5), expected) == "off by up to 50% of their magnitude"
     assert seen(expected + double(0, math.nan, 0, math.inf, 0), expected) == "not finite: 2"
-    assert seen(expected * (1 + 2.0**-16), expected) == "largest error in rounding steps: 224; allowed: 16"
+    by_one_factor = (
+        "largest error in rounding steps: 224; allowed: 16; all of these are off by the same factor, close to 1"
+    )
+    assert seen(expected * (1 + 2.0**-16), expected) == by_one_factor
+    rounded = expected * (1 + double(4, 2, 3, 4, 4) * 2.0**-18)
+    assert seen(rounded, expected) == "largest error in rounding steps: 224; allowed: 16"
     alike = 1 + double(1, 2, 3, 4) * 2.0**-12
     assert seen(torch.ones_like(alike), alike) == "all of these are the same number"
     assert "rounding steps" in seen(1 + (alike - alike.mean()) * 2.0**-12, alike)
@@ -202,6 +207,12 @@ def message_of(actual: Tensor, expected: Tensor, scale: float) -> str:
 def test_a_number_that_a_submission_chose_is_told_in_two_decimals(value: float, told: str) -> None:
     """With more digits, a message could carry a number of a test's input: ``grader verify`` refuses such a report."""
     assert in_two_decimals(value) == told
+    assert not NUMBER.search(told)
+
+
+@pytest.mark.parametrize(("factor", "told"), [(-1.5, "-1.5"), (0.000234, "2e-04"), (-2.34e-9, "-2e-09")])
+def test_a_small_factor_is_no_zero(factor: float, told: str) -> None:
+    assert as_factor(factor) == told
     assert not NUMBER.search(told)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -15,7 +14,7 @@ from grader import PACKAGE
 from grader.core.judge.compare import OTHER_DTYPE
 from grader.core.judge.judge import Judge, _property_report, _set_apart
 from grader.core.messages import Sentences, quoted, say, stated, translated
-from grader.core.results.outcome import PASSES_ALONE, CaseResult, Outcome
+from grader.core.results.outcome import ALONE, CaseResult, Outcome
 from grader.core.rubric import LANGUAGES
 
 
@@ -39,7 +38,11 @@ def told(**outcomes: str) -> list[str]:
         ("t-s=7 t-s=12", "t-s=25", ["Cases with s=25 fail; those with s=7, s=12 pass."]),
         ("t-float64", "t-float16-again u-float32-again", ["Cases with float32 fail as well."]),
         ("t-float32", "t-float16-again u-float32-again", []),
-        ("", "t-cached t-grown", ["All 2 cases of this kind fail, so what sets them apart does not matter."]),
+        (
+            "",
+            "t-cached t-grown",
+            ["All 2 cases of this kind fail: the dtype, sizes or mode shown are only an example."],
+        ),
         ("t-float32", "t-float16-again t-float32-again", ["Cases with float32 fail as well."]),
     ],
 )
@@ -75,14 +78,14 @@ def test_the_first_failing_case_says_if_it_passes_alone(place: int, alone: Outco
     """A first case has nothing before it. What is named already is not run again."""
     ends = [Outcome.PASSED] * place + [Outcome.FAILED] * 2
     cases = [CaseResult("p", f"t-{n}", end) for n, end in enumerate(ends)]
-    tests = Mock(run_alone=lambda _, case: replace(case, outcome=alone))
-    judge = Mock(_tests=tests)
+    student = Mock(passes_alone=lambda _: alone is Outcome.PASSED, in_vain=set())
+    judge = Mock()
     diagnose = judge._assignment.part.return_value.diagnose
     diagnose.return_value = "a_mistake"
-    assert Judge._diagnosed(judge, Mock(), "p", cases) == (cases, "a_mistake")
+    assert Judge._diagnosed(judge, student, "p", cases) == (cases, "a_mistake")
     diagnose.return_value = None
-    told, _ = Judge._diagnosed(judge, Mock(), "p", cases)
-    assert [case.message.fields(PASSES_ALONE) is not None for case in told] == [
+    told, _ = Judge._diagnosed(judge, student, "p", cases)
+    assert [case.message.fields(str(ALONE)) is not None for case in told] == [
         said and n == place for n in range(len(cases))
     ]
 

@@ -87,7 +87,7 @@ def table(made: Export) -> list[dict[str, str]]:
 
 
 GRADES = ["90", "91", "92", "93", "94", ""]  # score and 30 points of bonus
-BLANK = "Nguyễn Văn An (r4005): left blank; unreadable: The zip cannot be read."
+BLANK = ["1 left blank: unreadable: The zip cannot be read.", "  Nguyễn Văn An (r4005)"]
 OURS = "Small: Attention and SwiGLU (77)"
 
 
@@ -99,7 +99,7 @@ def test_a_canvas_table_has_the_title_with_its_number_and_grades_by_user(rubric:
     assert [row["ID"] for row in rows] == [person.user for person in PEOPLE[:-1]]
     assert [row[OURS] for row in rows] == GRADES[:-1]
     assert [row["Student"] for row in rows] == [inert(name) for name in NAMES[:-1]]
-    assert made.remarks == [BLANK]
+    assert made.remarks == BLANK
 
 
 def test_a_name_that_a_spreadsheet_would_run_is_changed_also_in_signs_of_full_width() -> None:
@@ -186,7 +186,7 @@ def test_moodle_comments_say_what_the_policy_did(rubric: Rubric) -> None:
     made = sent(of(PEOPLE, "moodle", late=True), "moodle", rubric, LATE, template=without)
     assert made.remarks[0].startswith("1 changed: Bonus points beyond the cap of 20 do not count. Late by an unknown")
     assert made.remarks[1] == f"  {NAMES[0]}: 72 (earned 90)"
-    assert made.remarks[-1] == BLANK
+    assert made.remarks[-2:] == BLANK
 
 
 def test_in_the_sheet_of_moodle_reasons_are_text_and_no_cell_is_a_formula(rubric: Rubric) -> None:
@@ -284,7 +284,7 @@ def test_a_fault_of_ours_is_no_score_and_its_details_are_for_staff(rubric: Rubri
     assert "score" not in content
     assert "not your fault" in content["output"]
     assert "Traceback" not in content["output"]
-    assert made.remarks == ["ada (ada): left blank; grader_error: swiglu: Traceback"]
+    assert made.remarks == ["1 left blank: grader_error: swiglu: Traceback", "  ada (ada)"]
 
 
 def test_nbgrader_columns_hold_raw_score_penalty_and_grade(rubric: Rubric) -> None:

@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -20,6 +20,7 @@ from grader import REPOSITORY
 from grader.core import assignment as parts
 from grader.core import settings as module
 from grader.core.cli import grade
+from grader.core.intake.candidate import safe_id
 from grader.core.intake.reading_process import Reader
 from grader.core.intake.submission import Submission
 from grader.core.messages import as_data
@@ -27,13 +28,15 @@ from grader.core.results import database
 from grader.core.results.database import LEDGER, opened
 from grader.core.results.ledger import Ledger
 from grader.core.results.report import Report
+from grader.core.results.written import read_lines
 from grader.core.sandbox.limits import Level, Limits
 from grader.core.settings import Conditions, Settings, conditions
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.followup.submissions import candidates_of
-from grader.selftest import reports
+from grader.selftest import exports, reports
+from grader.selftest.exports import Someone, class_of, write_zip
 from grader.selftest.reports import unreadable
-from grader.selftest.submissions import SWIGLU, write_folder
+from grader.selftest.submissions import SWIGLU, write_folder, zipped
 from grader.selftest.term import command
 from grader.selftest.term import run as succeed
 
@@ -379,13 +382,47 @@ def test_gpus_are_known_by_name_and_driver(tmp_path: Path, monkeypatch: pytest.M
     assert conditions(Settings(ASSIGNMENT))["gpus"] == "NVIDIA H200 NVRM version: 580.1"
 
 
-def test_ids_stay_when_one_arrives_that_a_file_system_may_not_tell_apart(tmp_path: Path, judged: list[str]) -> None:
+@pytest.mark.parametrize("names", [("ada", "ADA"), ("a_b", "a b"), ("a_b", "a b.zip", "a_b.zip")], ids=ascii)
+def test_ids_stay_when_others_that_make_the_same_one_arrive_and_leave(
+    tmp_path: Path, judged: list[str], names: tuple[str, ...]
+) -> None:
     """A decision about the first would otherwise be about the second from then on."""
-    for name in ("ada", "ADA"):
-        write_folder(tmp_path / "class" / name, ASSIGNMENT.solution())
+    one = names[0]
+    ids = [one, *(f"{safe_id(Path(name).stem)}-{number}" for number, name in enumerate(names[1:], 2))]
+    for name in names:
+        write_folder(tmp_path / "class", {name: zipped(ASSIGNMENT.solution())} if name.endswith("zip") else {})
+        if not name.endswith("zip"):
+            write_folder(tmp_path / "class" / name, ASSIGNMENT.solution())
         succeed("grade", tmp_path / "class", "--out", tmp_path / "out")
     succeed("grade", tmp_path / "class", "--out", tmp_path / "out")
-    assert judged == ["ada", "ADA-2"]
+    assert judged == ids
     with Reader() as reader:
         found = candidates_of(tmp_path / "out", None, reader)
-    assert {name: one.path.name for name, one in found.items()} == {"ada": "ada", "ADA-2": "ADA"}
+    assert {name: candidate.path.name for name, candidate in found.items()} == dict(zip(ids, names, strict=True))
+    shutil.rmtree(tmp_path / "class" / one)
+    succeed("grade", tmp_path / "class", "--out", tmp_path / "out", "--replace")
+    assert judged == ids
+
+
+@pytest.mark.parametrize("made", [exports.canvas, exports.moodle], ids=["canvas", "moodle"])
+def test_a_later_attempt_gets_a_report_of_its_own(
+    tmp_path: Path, judged: list[str], made: Callable[[Sequence[Someone]], Mapping[str, bytes]]
+) -> None:
+    """And each is found again, also where both lie elsewhere by now."""
+    people = class_of(1)[:1]
+    command = ("--every-attempt", "--out", tmp_path / "out")
+    for name in ("first", "second", "first", "second"):
+        (tmp_path / name).mkdir(exist_ok=True)
+        succeed("grade", write_zip(tmp_path / name / "given.zip", made(people)), *command)
+    first, second = judged
+    assert second == f"{first}-2"
+    assert len(read_lines(tmp_path / "out")) == 2
+    with Reader() as reader:
+        found = candidates_of(tmp_path / "out", None, reader)
+        assert {one.id: one.path.parent.name for one in found.values()} == {first: "first", second: "second"}
+        (tmp_path / "second").rename(tmp_path / "moved")
+        found = candidates_of(tmp_path / "out", [tmp_path / name / "given.zip" for name in ("first", "moved")], reader)
+    assert found.keys() == {first, second}
+    succeed("grade", tmp_path / "moved" / "given.zip", "--out", tmp_path / "out")
+    assert judged == [first, second]
+    assert len(read_lines(tmp_path / "out")) == 1

@@ -276,11 +276,29 @@ def test_a_save_ends_a_run_that_hangs_and_runs_the_tests_of_its_task(solved: Pat
     third = watching.until(WAITING)
     assert "Since the last save\n  + " in third
     assert "complete. Well done!" in third
+    (solved / SWIGLU).write_text(text + "\n__import__('os')._exit(3)\n", encoding="utf-8")
+    assert "status 3, as os._exit does, while files of src/ were imported" in watching.until(WAITING)
     (solved / SWIGLU).write_text(text + "\nwhile True:\n    pass\n", encoding="utf-8")
     watching.until("──")
     (solved / SWIGLU).write_text(text, encoding="utf-8")
     assert "complete. Well done!" in watching.until(WAITING)
     assert watching.interrupt() == 0
+
+
+def test_a_save_at_any_moment_leaves_a_memory_that_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A save kills the run that writes it: here, after half of the text."""
+    write = Path.write_text
+
+    def killed(path: Path, text: str, **options: str) -> None:
+        write(path, text[: len(text) // 2], **options)
+        raise KeyboardInterrupt("killed")
+
+    (tmp_path / "passed").write_text("[]")
+    feedback = import_module("tests.harness.feedback").Feedback(rubric.load(), "en", None)
+    monkeypatch.setattr(Path, "write_text", killed)
+    with pytest.raises(KeyboardInterrupt, match="killed"):
+        harness.Walk(feedback, lambda text, _: text, memory=tmp_path / "passed").sections()
+    assert (tmp_path / "passed").read_text() == "[]"
 
 
 def test_a_file_of_no_task_may_matter_to_all() -> None:

@@ -10,6 +10,7 @@ import pytest
 from typer.testing import Result
 
 from grader.core.cli import grade
+from grader.core.pages import say
 from grader.core.results.database import LEDGER
 from grader.core.results.report import Report, Summary
 from grader.examples.small.grader.assignment import ASSIGNMENT
@@ -33,7 +34,8 @@ def expected(person: Someone) -> str:
 
 
 def named(result: Result) -> int:
-    return sum(": left blank; " in line for line in result.stderr.splitlines())
+    """How many are left blank."""
+    return sum(int(line.partition(" ")[0]) for line in result.stderr.splitlines() if " left blank: " in line)
 
 
 def test_from_canvas_to_canvas(tmp_path: Path) -> None:
@@ -124,6 +126,7 @@ def test_points_policy_and_language_are_views_and_run_nothing(tmp_path: Path, mo
     monkeypatch.setattr(grade, "grade_all", nothing)
     chinese = run(*given, "zh")
     assert f"{graded} reports updated to the current rubric and language; no code was run" in chinese.stderr
+    assert chinese.stdout.splitlines()[0].split()[0] == say("zh", "submission")
     assert ASSIGNMENT.rubric.properties["swiglu_gate"].title["zh"] in only.read_text(encoding="utf-8")
     assert "updated to the current" not in run(*given, "zh").stderr
     run(*given, "en")

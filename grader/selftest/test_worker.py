@@ -351,10 +351,13 @@ def test_gradients_of_a_frozen_module_are_those_of_its_arguments(running: Runnin
     operations = running("import torch\n\nclass Scale(torch.nn.Linear):\n    pass\n", "Scale")
     given = {"target": 0, "arguments": [torch.ones(1, 2)], "upstream": torch.ones(1, 2)}
     operations.do("construct", {"number": 0, "name": "Scale", "arguments": {"in_features": 2, "out_features": 2}})
-    frozen = operations.do("backward", {**given, "frozen": True})
+    frozen = operations.do("backward", {**given, "alone": "arguments"})
     trained = operations.do("backward", given)
     assert torch.equal(frozen["argument_gradients"][0], trained["argument_gradients"][0])
     assert frozen["parameter_gradients"] == [None, None]
+    first_layer = operations.do("backward", {**given, "arguments": [torch.ones(1, 2)], "alone": "parameters"})
+    assert first_layer["argument_gradients"] == [None]
+    assert torch.equal(first_layer["parameter_gradients"][0], trained["parameter_gradients"][0])
     assert None not in trained["parameter_gradients"]
 
 

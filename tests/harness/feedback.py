@@ -15,6 +15,7 @@ from .compare import MismatchError
 from .hints import CLEAR, Look, asked_of, look_of, question_for, rank
 from .raised import describe, kind_of, last_call, place_of, returned, values_at, way_to
 from .rubric import ROOT, SOURCE, TESTS, Property, Rubric, Task
+from .shared import source_rules
 from .shared.source_rules import relative_name
 from .student import LIMIT_AFTER_TIMEOUT_S, TIME_LIMIT_S, time_limit
 from .terminal import Language, Words, say
@@ -254,9 +255,26 @@ def why_not_imported(error: BaseException, language: Language) -> tuple[str, str
     elif isinstance(error, ModuleNotFoundError) and any(SOURCE.rglob(f"{error.name}.py")):
         relative = relative_name(error.name, place.partition(":")[0], files)
         message = say(language, "own_module", error=message, relative=relative)
+    elif isinstance(error, SyntaxError) and (refused := _refused(error, files, language)):
+        place, message = refused
     elif isinstance(error, ImportError) and error.path and Path(error.path).is_relative_to(SOURCE):
         place = Path(error.path).relative_to(ROOT).as_posix()
     return place, message
+
+
+def refused_text(file: str, language: Language) -> str:
+    """Why the bytes of a file of ``src`` are no source text, and what to do; empty if they are."""
+    try:
+        source_rules.decoded((ROOT / file).read_bytes())
+    except source_rules.Refused as refusal:
+        return say(language, f"source_{refusal.code}", **refusal.fields)
+    return ""
+
+
+def _refused(error: SyntaxError, files: Sequence[str], language: Language) -> tuple[str, str] | None:
+    """The file whose bytes are no source text; for NUL bytes, as in UTF-16, Python may name no file."""
+    possible = [file for file in files if not error.filename or Path(error.filename) == ROOT / file]
+    return next(((file, told) for file in possible if (told := refused_text(file, language))), None)
 
 
 def _case(item: pytest.Item) -> str:

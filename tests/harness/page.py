@@ -13,6 +13,7 @@ from ..submit import problems, warnings
 from .feedback import MOST_TIMEOUTS, Broken, Feedback, State, Trouble, files_of
 from .hints import Explanation, coarseness, mistakes, required
 from .rubric import FULL_POINTS, ROOT, Property, Task, load
+from .student import CAN_FORK
 from .terminal import Painter, block, command, fold, interpreter, pad, painter, say, width, wrap
 
 LEVELS = (1, 2)  # of hints: a question, then where to look and the mistake
@@ -22,10 +23,11 @@ SCORE, FRACTIONS = 9, 4  # columns of a score, as in 100 / 100, and how many mor
 RAISED = ("error", "python", "none")  # kinds of failures of a line, which has no result
 MOST_CASES = 6  # that pass, of a test that fails in another one
 PRINTED_LINES = 12  # how many of the last lines that a student's code prints are shown
-# Plugins of pytest that the page does not need; their imports and hooks take longer than the tests.
+# Plugins of pytest that the page does not need; their imports and hooks take longer than the tests. A crash that ends
+# the command itself, for want of a fork, is told by faulthandler.
 UNUSED_PLUGINS = (
-    "cacheprovider", "doctest", "faulthandler", "junitxml", "legacypath", "logging", "pastebin", "setuponly",
-    "setupplan", "stepwise", "subtests", "threadexception", "unittest", "unraisableexception", "warnings",
+    "cacheprovider", "doctest", "junitxml", "legacypath", "logging", "pastebin", "setuponly", "setupplan", "stepwise",
+    "subtests", "threadexception", "unittest", "unraisableexception", "warnings", *["faulthandler"] * CAN_FORK,
 )  # fmt: skip
 COLOUR = {State.PASSED: "green", State.FAILED: "red", State.TODO: "yellow", State.NOT_RUN: "dim"}
 
@@ -84,7 +86,8 @@ class Page:
         """Files that the grader would refuse or could not run, although they may work here."""
         found = warnings(self.feedback.language) | problems(self.feedback.language)
         told = [rf"{re.escape(broken.place)}\b" for broken in self.feedback.broken if broken.place]  # with the remedy
-        new = {file: problem for file, problem in found.items() if not any(re.search(place, problem) for place in told)}
+        told += [f"^{re.escape(broken.message)}$" for broken in self.feedback.broken]
+        new = {file: problem for file, problem in found.items() if not any(re.search(one, problem) for one in told)}
         lines = [f"  {self.paint('✗', 'red')} {file}  {problem}" for file, problem in new.items()]
         return [self.paint(self._say("before_submit"), "bold"), *lines] if lines else []
 
@@ -328,7 +331,7 @@ def run(tasks: Sequence[Task], options: Namespace, page: Callable[..., Page] = P
     rubric = load()
     gc.freeze()  # torch's objects stay; no collection looks through them again
     feedback = Feedback(rubric, options.lang, None if len(tasks) == len(rubric.tasks) else tasks)
-    status = pytest.main(pytest_arguments(options.pytest, feedback.tasks), plugins=[feedback])
+    status = pytest.main(pytest_arguments(options.pytest, feedback.tasks), plugins=[feedback, *options.plugins])
     if status in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.INTERNAL_ERROR) and not feedback.broken:
         return int(status)  # pytest has printed why
     print("\n".join(page(feedback, painter(), options.all, options.verbose, options.hint).lines()))

@@ -16,6 +16,7 @@ from functools import cached_property, partial
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
+from .alone import Running
 from .feedback import State
 from .page import Page, run
 from .rubric import FULL_POINTS, ROOT, TESTS, Task
@@ -36,7 +37,9 @@ class Walk(Page):
     def sections(self) -> list[list[str]]:
         """The task that is worked on, in place of all tasks; of one that is complete, its heading."""
         news = self._news()
-        self.memory.write_text(json.dumps(sorted(self._passed)), encoding="utf-8")
+        part = self.memory.with_suffix(".part")  # a save may end this run at any time
+        part.write_text(json.dumps(sorted(self._passed)), encoding="utf-8")
+        part.replace(self.memory)
         rows = self._rows(self._current, self._columns_of_titles())
         shown = rows[:1] if _complete(self._current, self._passed) else rows
         return [shown, news, self._broken(), self._steps(), self._refused()]
@@ -115,7 +118,8 @@ def watch(tasks: Sequence[Task], options: Namespace) -> int:
     if not CAN_FORK:
         print(say(options.lang, "watch_slowly"))
     with tempfile.TemporaryDirectory() as folder:
-        page = partial(Walk, memory=Path(folder, "passed"))
+        page, running = partial(Walk, memory=Path(folder, "passed")), Running(Path(folder, "running"))
+        options.plugins = [running]
         current = None
 
         def started(some: Sequence[Task]) -> BaseProcess:
@@ -135,6 +139,8 @@ def watch(tasks: Sequence[Task], options: Namespace) -> int:
                     print(f"── {', '.join(map(_name, changed))} ──\n", flush=True)
                     seen, current, waiting = now, started(tasks_of(changed, tasks)), False
                 elif not waiting and not current.is_alive():
+                    if told := running.told(current.exitcode or 0, options.lang):
+                        print(told)
                     print(say(options.lang, "watching"), flush=True)
                     waiting = True
                 time.sleep(PAUSE_S)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Final
 
-from grader.testing import PASSES_ALONE, Student, StudentFault, is_elsewhere
+from grader.testing import ALONE, Student, StudentFault, is_elsewhere
 
 from . import norm, pos_emb, vocab_emb
 from .shown import Failing, explains, shown
@@ -46,8 +46,8 @@ def diagnose(student: Student, property_id: str, failing: Failing | None = None)
     """
     failing = failing or {}
     failing = {case: told for case, told in failing.items() if not is_elsewhere(case)} or failing
-    if any(message.fields(PASSES_ALONE) is not None for message in failing.values()):
-        return "state_shared"  # whatever else the outputs look like
+    if any(message.fields(str(ALONE)) is not None for message in failing.values()):  # whatever else they look like
+        return "earlier_call_remembered" if property_id.startswith("rotary") else "state_shared"  # of a function
     found = None
     if probe := PROBES.get(property_id):
         student.start_afresh()

@@ -16,6 +16,7 @@ from torch import Tensor
 from grader.assignment.model.draw_words import UNKNOWN, Draw, told_draw
 from grader.assignment.model.parameters import rows_held
 from grader.testing import (
+    ALONE,
     DTYPES,
     INIT_LIMIT,
     Crashed,
@@ -59,7 +60,7 @@ REDRAWN = (
 FILLING = 7.0
 LEFT_FILLED = say("that 7 is still there, so resetting changes nothing")
 RESET = say("{what} after the parameter was filled with 7 and reset_parameters() was called")
-ALONE = say("alone, in a new process, these are right: other modules or earlier calls change them")
+BUILT_BEFORE = "what changes them is another module, with {sizes}"
 UNSEEDED = say("two new modules with this seed hold different numbers")
 SEEDED = say("two new modules with this seed hold the same numbers, but not the first of this seed or of one near it")
 RIGHT_AGAIN = say("after reset_parameters() it is right; the draw by the constructor is not")
@@ -217,10 +218,20 @@ def check_beside(student: Student, check: Callable[[bool], None]) -> None:
         raise fault.with_more(ALONE if right_alone(student, lambda: check(False)) else None) from None
 
 
+def told_others(
+    student: Student, check: Callable[[list[Mapping[str, Any]]], object], others: Sequence[Mapping[str, Any]]
+) -> list[Message]:
+    """Which of the modules built before it change what ``check`` requires of one, for messages, if not each does."""
+    changing = []
+    for one in others:
+        with student.aside():
+            changing += [one] * (not succeeds(partial(check, [one])))
+    return [say(BUILT_BEFORE, sizes=stated(**one)) for one in changing] if len(changing) < len(others) else []
+
+
 def right_alone(student: Student, check: Callable[[], object]) -> bool:
     """Whether a check succeeds where it is the first thing that a new worker is asked for."""
-    with student.aside():
-        return succeeds(check)
+    return student.passes_alone(lambda: succeeds(check))
 
 
 def unseeded(student: Student, make: Callable[[], Tensor], fault: WrongAnswer) -> Message | None:
@@ -298,6 +309,20 @@ def check_ids(ids: Tensor, after: Sequence[Tensor]) -> None:
     (left,) = after
     require(left.dtype == ids.dtype, say("the ids have a different dtype after the call"))
     check_equal(left, ids, AFTER.filled(what=quoted("input_ids")))
+
+
+def check_in_16_bits(
+    check: Callable[[torch.dtype, Callable[[StudentFault], None]], None],
+    excuse: Callable[[StudentFault, torch.dtype], None],
+) -> None:
+    """Check with a table of 16 bits, and in float32 if it refuses that; ``check`` gets what passes over a fault."""
+    for dtype in (torch.bfloat16, torch.float32):
+        faults: list[StudentFault] = []
+        check(dtype, faults.append)
+        for fault in faults:
+            excuse(fault, dtype)
+        if not any(isinstance(fault, Crashed) for fault in faults):
+            return
 
 
 def check_expanded(student: Student, module: StudentModule, row: Tensor, *charged: str) -> None:
@@ -390,6 +415,11 @@ def check_output_dtype(build: Callable[[torch.dtype], StudentModule], ids: Tenso
 def in_columns(ids: Tensor) -> Tensor:
     """The same ids, in memory column by column."""
     return ids.T.contiguous().T
+
+
+def strided(x: Tensor) -> Tensor:
+    """The same numbers, each the first of two in memory."""
+    return x.repeat_interleave(2, dim=-1)[..., ::2]
 
 
 def check_digits(check: Callable[..., None], **given: tuple[Tensor, ...]) -> None:

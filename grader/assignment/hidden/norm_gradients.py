@@ -25,7 +25,7 @@ class Asked(NamedTuple):
     input: Layout
     training: bool
     between: bool  # whether a call comes between forward and backward
-    frozen: bool = False  # whether gamma is frozen in a second call, as where only other layers are trained
+    alone: str = ""  # what alone takes a gradient in a second call: "arguments" if gamma is frozen, or "parameters"
 
     @property
     def group_size(self) -> int:
@@ -48,7 +48,7 @@ class Asked(NamedTuple):
     def zeros(self, x: Tensor) -> Tensor:
         """Where the input is zero by the contract: groups of zeros have a gradient, too, at its steepest."""
         zeros = torch.zeros_like(x, dtype=torch.bool)
-        zeros[:, :1, : self.group_size] = True
+        zeros[:, : None if self.shape in (MORE, EACH) else 1, : self.group_size] = True  # of some tokens, or of all
         return zeros
 
 
@@ -56,18 +56,18 @@ F32, F16, BF16 = DTYPES
 SEVERAL, ONE, EACH = (2, 3, 24, 4), (2, 3, 24, 24), (2, 3, 24, 1)
 MORE = (2, 5, 40, 8)  # no law makes groups of one feature of this, nor of SEVERAL
 ASKED = (
-    Asked(F32, F32, SEVERAL, EPS, plain, plain, training=False, between=True),
+    Asked(F32, F32, SEVERAL, EPS, across, across, training=False, between=True, alone="parameters"),
     Asked(F32, F32, MORE, 0.75, across, plain, training=True, between=False),
     Asked(F32, F16, ONE, EPS, across, across, training=True, between=False),
     Asked(F32, F16, EACH, EPS, across, across, training=False, between=True),
     Asked(F32, BF16, EACH, EPS, across, across, training=True, between=False),
-    Asked(F32, BF16, ONE, 0.75, plain, across, training=False, between=False, frozen=True),
-    Asked(F16, F32, EACH, 0.75, across, across, training=True, between=False, frozen=True),
-    Asked(F16, F16, ONE, 0.75, plain, plain, training=True, between=True),
+    Asked(F32, BF16, ONE, 0.75, plain, across, training=False, between=False, alone="arguments"),
+    Asked(F16, F32, EACH, 0.75, across, across, training=True, between=False, alone="arguments"),
+    Asked(F16, F16, ONE, 0.75, plain, plain, training=True, between=True, alone="parameters"),
     Asked(F16, BF16, SEVERAL, EPS, plain, across, training=False, between=True),
     Asked(BF16, F32, ONE, EPS, plain, across, training=True, between=False),
-    Asked(BF16, F16, SEVERAL, EPS, across, plain, training=True, between=True, frozen=True),
-    Asked(BF16, BF16, EACH, 0.75, plain, plain, training=False, between=False),
+    Asked(BF16, F16, SEVERAL, EPS, across, plain, training=True, between=True, alone="arguments"),
+    Asked(BF16, BF16, EACH, 0.75, plain, plain, training=False, between=False, alone="parameters"),
 )
 
 

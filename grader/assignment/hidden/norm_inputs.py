@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import torch
 from torch import Tensor
 
 from grader.assignment import oracle
-from grader.assignment.hidden.checks import SHARE, succeeds
+from grader.assignment.hidden.checks import SHARE, Layout, plain, strided, succeeds
 from grader.assignment.model.normalising import (
     BY_CONTRACT,
     CONTRACT,
@@ -38,6 +38,7 @@ from grader.testing import (
     quoted,
     say,
     signs,
+    stated,
 )
 
 OF_SIZES = "{dtype} output for hidden_size={hidden_size}, group_size={group_size}"
@@ -61,6 +62,7 @@ GROUPINGS = ((2, 2, 6, 2), (2, 3, 30, 6), (2, 67, 16, 16), (2, 2, 1024, 256))
 ROOTS = {"one": (0.75, 4, [0.5]), "four_eight": (15.0, 24, [1.0, 7.0]), "small": (0.75, 1, [0.5, 0.125])}
 NEAR_THE_ROOT = {"1e-5": (1e-5, [4, 24]), "zero": (0.0, [4, 24, 1]), "3e-2": (3e-2, [4, 1])}
 SHARES, NEARLY = 65, 0.02  # multiples and shares of eps that a message names
+NO_ROUNDING = 2.0**-21  # relative: a few steps of float32
 ONE_ROUNDING = 0.55  # ulp: 0.5 for the rounding of the output, and a little for float32's rounding
 LAW_LIMIT = LAW * 2.0**23  # in ulp of float32
 gamma_dtypes = pytest.mark.parametrize("gamma_dtype", DTYPES, ids=lambda dtype: f"gamma_{name(dtype)}")
@@ -147,7 +149,14 @@ def grouped_input(seed: int, shape: Shape) -> Tensor:
 
 
 def check_contract(
-    student: Student, x: Tensor, group_size: int, device: str, *, limit: float | None = None, **arguments: Any
+    student: Student,
+    x: Tensor,
+    group_size: int,
+    device: str,
+    *,
+    limit: float | None = None,
+    training: bool = True,
+    **arguments: Any,
 ) -> None:
     """Require the output that the contract asks for, in the input's shape and dtype.
 
@@ -157,15 +166,16 @@ def check_contract(
         group_size: That of the module.
         device: Where module and input are.
         limit: In ulp of the input's dtype; None for the tolerance of a law.
+        training: The mode of the module.
         arguments: The module's ``gamma``, ``gamma_dtype`` and ``eps``; see :func:`build`.
     """
     module = build(student, group_size, device, hidden=x.shape[-1], reading=BY_CONTRACT, **arguments)
-    output = module(x.to(device))
+    output = module.train(training)(x.to(device))
     check_like(output, x.to(device))
     gamma = arguments.get("gamma")
     gamma = torch.ones(x.shape[-1]) if gamma is None else gamma
     law = partial(oracle.rms_norm, gamma=gamma, group_size=group_size, eps=arguments.get("eps", 1e-5))
-    what, expected = say(OF_GROUPS, dtype=name(x.dtype), group_size=group_size), law(x.cpu())
+    what, expected = say(OF_GROUPS, dtype=name(x.dtype), group_size=group_size), law(x.detach().cpu())
     if limit is None:
         check_law(numbers(output, x.shape), expected, what)
         return
@@ -208,6 +218,51 @@ def flat_tokens(seed: int, magnitudes: list[float], hidden: int, dtype: torch.dt
 def sizes(shape: Shape) -> Message:
     """The beginning of a message."""
     return say(OF_SIZES, dtype="float32", hidden_size=shape[2], group_size=shape[3])
+
+
+class Forward(NamedTuple):
+    """A call of a module: a value of each axis. Every two values of two axes meet in some row of ``FORWARDS``."""
+
+    dtype: torch.dtype
+    gamma_dtype: torch.dtype
+    group_size: int  # several groups, one group, or groups of one feature
+    layout: Layout  # of the input: plain or not
+    training: bool
+    needs_gradient: bool  # whether the input does
+
+    @property
+    def told(self) -> Message:
+        """The values of all axes, for messages."""
+        dtypes, mode = (
+            {"input": name(self.dtype), "gamma": name(self.gamma_dtype)},
+            "train" if self.training else "eval",
+        )
+        more = {"layout": LAID_OUT[self.layout], "mode": mode, "requires_grad": str(self.needs_gradient)}
+        return stated(**dtypes, group_size=self.group_size, **more)
+
+    def input(self, seed: int) -> Tensor:
+        """Of groups of different sizes."""
+        return self.layout(grouped_input(seed, (2, 3, 24, self.group_size)).to(self.dtype))
+
+
+def transposed(x: Tensor) -> Tensor:
+    """The same ``[b, s, h]`` numbers, in memory position by position."""
+    return x.transpose(0, 1).contiguous().transpose(0, 1)
+
+
+LAID_OUT: dict[Layout, str] = {plain: "contiguous", transposed: "transposed", strided: "strided"}
+F32, F16, BF16 = DTYPES
+FORWARDS = (
+    Forward(F32, F32, 1, plain, training=True, needs_gradient=False),
+    Forward(F32, F16, 4, plain, training=False, needs_gradient=True),
+    Forward(F32, BF16, 24, strided, training=True, needs_gradient=True),
+    Forward(F16, F32, 24, plain, training=False, needs_gradient=True),
+    Forward(F16, F16, 1, transposed, training=False, needs_gradient=True),
+    Forward(F16, BF16, 4, strided, training=True, needs_gradient=False),
+    Forward(BF16, F32, 4, transposed, training=True, needs_gradient=True),
+    Forward(BF16, F16, 24, plain, training=True, needs_gradient=False),
+    Forward(BF16, BF16, 1, plain, training=False, needs_gradient=False),
+)
 
 
 def accepted(student: Student, shapes: Sequence[Shape], this: str = "norm_groups") -> list[Shape]:

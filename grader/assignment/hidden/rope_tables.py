@@ -52,6 +52,7 @@ from grader.testing import (
 DIM, MS, BASE = 8, 6, 10000
 # Between 3 and 4, and between 7 and 8 times ``MS``: every known rule for the ratio, right or wrong, chooses 4 and 8.
 SHORT, MIDDLE, LONG = MS - 1, 3 * MS + 1, 7 * MS + 1
+LONGER = 8 * MS + 1  # here rules choose 9, 10 or 16
 PLENTY = range(114, 151, 6)  # positions; no case uses more, so a module with as many from the start does not grow
 GROWN = (2, 4, 6, 8, 10, 12)  # ratios that the cases about growth ask for
 MOST = 18  # of ratios that are told apart in a row
@@ -99,7 +100,6 @@ SIZES_DTYPE = (
 MORE_DIGITS = "with dtype={dtype}, cosines and sines have more digits than {dtype} holds"
 MORE_DIGITS_GROWN = "with dtype={dtype}, cosines and sines grown to s = {s} have more digits than {dtype} holds"
 CONVERTED = "a float32 call with s = {s} converts the buffers from {dtype} to float32, and leaves them so"
-BUILT_BEFORE = "what changes them is another module, with {sizes}"
 SOME_PAIRS = "of the pairs 0–{last}, only these are wrong: {pairs}"
 BY_HALVES = "in the first half of the positions {early} pairs are wrong, in the second {late}"
 DRIFT = "where they are wrong, the squares of the two do not add up to 1, by up to {worst} rounding steps"
@@ -172,6 +172,7 @@ class Ropes:
     ) -> None:
         """Choose the rotation with which the module is judged."""
         self.device, self.seed, self.is_by_contract = device, student.seed, by_contract
+        self.base, self.dtype = BASE, torch.float32
         self.asking = student.reading(read_asking) if asking is None else asking
         self.student, self.convention = (student, CONTRACT) if by_contract else module_student(student)
         if self.asking.short:
@@ -195,12 +196,12 @@ class Ropes:
         *,
         dynamic: bool = False,
         longest: int = MS,
-        dtype: torch.dtype = torch.float32,
+        dtype: torch.dtype | None = None,
         training: bool | None = None,
     ) -> StudentModule:
         """A new module, in the mode that it is in once constructed, or in training or evaluation."""
-        options = {"base": BASE, "ratio": ratio, "dynamic": dynamic, "dtype": dtype, "device": self.device}
-        module = self.made(dim=DIM, max_seq_len=longest, **options)
+        options = {"base": self.base, "ratio": ratio, "dynamic": dynamic, "dtype": dtype or self.dtype}
+        module = self.made(dim=DIM, max_seq_len=longest, **options, device=self.device)
         return module if training is None or self.asking.mode is not None else module.train(training)
 
     def made(self, **options: Any) -> StudentModule:
@@ -211,6 +212,12 @@ class Ropes:
     def in_mode(self, training: bool) -> Ropes:
         """The same, whose modules are called in one mode only."""
         return Ropes(self._judged, self.device, replace(self.asking, mode=training))
+
+    def of_tables(self, base: int, dtype: torch.dtype) -> Ropes:
+        """The same by the contract, with modules of another base and dtype."""
+        other = Ropes(self._judged, self.device, BY_CONTRACT, by_contract=True)
+        other.base, other.dtype = base, dtype
+        return other
 
     def input(self, length: int, vector: Tensor | None = None) -> Tensor:
         """One vector at so many positions: ``[1, s, 1, hd]``, or of as many rows and heads as the module asks for."""
@@ -249,9 +256,7 @@ class Ropes:
 
     def first(self, ratio: int, length: int, *, dynamic: bool, training: bool) -> Tensor:
         """``[s, hd]``: what the first call of a new module gives."""
-        if not self.is_by_contract:
-            return self.turn(self.new(ratio, dynamic=dynamic, training=training), length)
-        return self.by_contract(ratio if length <= ratio * MS else oracle.smallest_even_ratio(length, MS), length)
+        return self.turn(self.new(ratio, dynamic=dynamic, training=training), length)
 
     def by_contract(self, ratio: float, length: int) -> Tensor:
         """``[s, hd]``: the output with the contract's angles."""
@@ -259,7 +264,7 @@ class Ropes:
 
     def rotated(self, x: Tensor, ratio: float) -> Tensor:
         """``x: [b, s, nh, hd]``, turned by the contract's tables for a ratio."""
-        return _by_contract(self.convention, x, ratio, self.asking.interleaved)
+        return _by_contract(self.convention, x, ratio, self.base, self.asking.interleaved)
 
     def same(self, actual: Tensor, expected: Tensor) -> bool:
         """Whether two outputs agree at the positions that both have."""
@@ -351,8 +356,8 @@ class Ropes:
 
 
 @kept
-def _by_contract(convention: Convention, x: Tensor, ratio: float, interleaved: bool) -> Tensor:
-    angles = oracle.ntk_angles(DIM, BASE, ratio, x.shape[1])
+def _by_contract(convention: Convention, x: Tensor, ratio: float, base: int, interleaved: bool) -> Tensor:
+    angles = oracle.ntk_angles(DIM, base, ratio, x.shape[1])
     angles = angles.repeat_interleave(2, dim=-1) if interleaved else angles.repeat(1, 2)
     return convention.rotate(x, angles.cos(), angles.sin())
 

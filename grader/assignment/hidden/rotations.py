@@ -9,10 +9,12 @@ import torch
 from torch import Tensor
 
 from grader.assignment.hidden.checks import Layout, across, in_columns, plain
-from grader.assignment.hidden.rope_tables import BASE, DIM, LONG, MS
+from grader.assignment.hidden.rope_tables import BASE, DIM, LONG, LONGER, MIDDLE, MS
+from grader.assignment.oracle import smallest_even_ratio
 from grader.testing import DTYPES, Message, kept, name, normal, say, stated, uniform
 
 OF_MODULE_INPUT = "{dtype} gradient of the input of NTKAwareRoPE, s = {s}, {sizes}"
+WITH = "this history has {sizes}"
 Shape = tuple[int, int, int]  # rows, positions, heads
 
 
@@ -47,7 +49,7 @@ class Asked(NamedTuple):
     dtype: torch.dtype
     table_dtype: torch.dtype
     shape: Shape  # several of each, one head, or one position
-    dim: int  # 2, or more
+    dim: int  # 2, or more where float32 meets tables of 16 bits: a pair that is rescaled shows in some angles only
     size: float  # of the numbers: 1, or another
     input: Layout
     tables: Layout
@@ -83,15 +85,15 @@ SEVERAL, ONE_HEAD, ONE_POSITION = (2, 3, 4), (2, 3, 1), (3, 1, 2)
 SMALL, LARGE = 2.0**-40, 2.0**17  # of float32; beyond float16, unless code may convert the input to its tables' dtype
 SMALL_16 = 2.0**-8
 ASKED = (
-    Asked(F32, F32, SEVERAL, 64, SMALL, plain, plain, plain, between=True),
-    Asked(F32, F16, ONE_HEAD, 2, SMALL, turned_about, in_columns, plain, between=False),
+    Asked(F32, F32, SEVERAL, 2, SMALL, plain, plain, plain, between=True),
+    Asked(F32, F16, ONE_HEAD, 64, SMALL, turned_about, in_columns, plain, between=False),
     Asked(F32, BF16, ONE_POSITION, 128, 1.0, turned_about, plain, turned_about, between=False),
     Asked(F16, F32, ONE_HEAD, 16, 1.0, plain, in_columns, turned_about, between=False),
     Asked(F16, F16, ONE_POSITION, 2, 1.0, plain, plain, plain, between=True),
-    Asked(F16, BF16, SEVERAL, 2, SMALL_16, turned_about, in_columns, plain, between=False),
-    Asked(BF16, F32, ONE_POSITION, 2, LARGE, turned_about, in_columns, turned_about, between=True),
+    Asked(F16, BF16, SEVERAL, 2, SMALL_16, turned_about, in_columns, turned_about, between=False),
+    Asked(BF16, F32, ONE_POSITION, 4, LARGE, turned_about, in_columns, turned_about, between=True),
     Asked(BF16, F16, SEVERAL, 34, 1.0, plain, plain, turned_about, between=False),
-    Asked(BF16, BF16, ONE_HEAD, 4, LARGE, plain, plain, plain, between=True),
+    Asked(BF16, BF16, ONE_HEAD, 2, LARGE, plain, plain, plain, between=True),
 )
 
 
@@ -156,7 +158,89 @@ class Growing(NamedTuple):
     @property
     def told(self) -> str:
         """The name of a case."""
-        return f"s={self.times}ms" + f"+{self.beyond}" * (self.beyond > 0) + f"-ratio={self.ratio}"
+        times, beyond = f"{self.times}*" * (self.times > 1), f"+{self.beyond}" * (self.beyond > 0)
+        return f"s={times}ms{beyond}-ratio={self.ratio}"
+
+
+class Calls(NamedTuple):
+    """A history of a module. Every two values of two axes meet in some row of ``CALLS``, but for ``between``.
+
+    Of calls with fewer positions than the tables have, as many, and more, a static module has any two in a row, a
+    dynamic one any three that are not alike.
+    """
+
+    ratio: int
+    lengths: tuple[int, ...]
+    dynamic: bool
+    training: bool
+    recording: bool = True  # whether gradients are recorded
+    base: int = BASE
+    dtype: torch.dtype = torch.float32  # of the tables
+    beside: bool = (
+        False  # whether two other modules are alive: one built before with the same arguments, one after with others
+    )
+    between: str = ""  # what is done to the module between two calls: its mode is switched, or it is moved
+
+    @property
+    def case(self) -> str:
+        """The name of a case."""
+        return str(self.ratio) if self.dynamic else f"{self.ratio}-{'train' if self.training else 'eval'}"
+
+    @property
+    def told(self) -> Message:
+        """The values that no other message has."""
+        given = {"dtype": name(self.dtype), "no_grad": str(not self.recording), "between": self.between or "-"}
+        return say(WITH, sizes=stated(base=self.base, others=2 * self.beside, **given))
+
+    def held(self) -> list[int]:
+        """The ratio of the tables that each call needs."""
+        ratios = [self.ratio]
+        for length in self.lengths:
+            kept = ratios[-1] if self.dynamic else self.ratio
+            ratios.append(kept if length <= kept * MS else smallest_even_ratio(length, MS))
+        return ratios[1:]
+
+    def kinds(self) -> str:
+        """Of each call, whether it has fewer positions than the tables (s), as many (e), or more (l)."""
+        before = [self.ratio, *self.held()] if self.dynamic else [self.ratio] * len(self.lengths)
+        pairs = zip(self.lengths, before, strict=False)
+        return "".join("s" if n < held * MS else "e" if n == held * MS else "l" for n, held in pairs)
+
+
+SWITCHING, MOVING = "train/eval", "to()"
+CALLS = (
+    Calls(1, (1, LONGER, MIDDLE, 5, 1), dynamic=False, training=False, base=37, dtype=F16, beside=True),
+    Calls(
+        2, (5, 12, 12, LONG, 11), dynamic=False, training=True, recording=False, base=37, dtype=F16, between=SWITCHING
+    ),
+    Calls(3, (LONGER, 18, 5, MIDDLE, 18), dynamic=False, training=False, between=MOVING),
+    Calls(
+        1,
+        (6, 1, 6, MIDDLE, 5, LONG, 48, 13, LONGER, 61),
+        dynamic=True,
+        training=True,
+        recording=False,
+        between=SWITCHING,
+    ),
+    Calls(
+        2,
+        (5, 1, 12, 11, 5, MIDDLE, 5, 24, 24, 11),
+        dynamic=True,
+        training=False,
+        recording=False,
+        base=37,
+        beside=True,
+    ),
+    Calls(
+        3,
+        (MIDDLE, LONG, 48, 48, 61, 72, 73, 97, MIDDLE, 5),
+        dynamic=True,
+        training=True,
+        dtype=F16,
+        beside=True,
+        between=MOVING,
+    ),
+)
 
 
 # Ratio 1, odd and even ones meet multiples of small and of large ``ms``, and lengths beyond these.
@@ -165,15 +249,10 @@ GROWING = (
     Growing(2, 0, 1),
     Growing(3, 0, 1, max_seq_len=7, base=500),
     Growing(3, 0, 2),
-    Growing(4, 0, 1),
-    Growing(4, 0, 3, dim=6, max_seq_len=64),
     Growing(4, 1, 1, base=37, max_seq_len=64),
     Growing(4, 1, 3),
-    Growing(5, 0, 1, dim=4, base=500),
     Growing(5, 1, 4, max_seq_len=64),
-    Growing(6, 0, 1, dim=6, max_seq_len=7),
     Growing(6, 0, 5),
-    Growing(8, 1, 1),
     Growing(8, 1, 3, dim=4, max_seq_len=64, base=500),
     Growing(12, 0, 3, max_seq_len=64),
     Growing(130, 1, 1),

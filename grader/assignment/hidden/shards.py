@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 import torch
 from torch import Tensor
 
-from grader.assignment.hidden.checks import Layout, across, plain
+from grader.assignment.hidden.checks import Layout, across, in_columns, plain, strided
 from grader.assignment.model.rows import Rows, Shown, read_rows, rows_by_contract
 from grader.testing import DTYPES, Crashed, Reading, Student, StudentFault, StudentModule, integers, uniform
 
@@ -32,36 +32,41 @@ class Call(NamedTuple):
     falling: bool = False  # whether own ids come from the last to the first
     mostly_own: bool = False  # whether more ids are the rank's own than not
     frozen: bool = False  # whether the shard requires no gradient
+    layout: Layout = plain  # of the ids
 
 
 OWNED = (
     Call(0, 1, training=True),
-    Call(0, 2, training=True),
-    Call(1, 2, training=False, tall=True),
-    Call(0, 3, training=False, tall=True, falling=True, frozen=True),
-    Call(1, 3, training=True, tall=True, frozen=True),
-    Call(1, 3, training=False, falling=True),
-    Call(2, 3, training=True, falling=True, frozen=True),
+    Call(0, 2, training=False, tall=True, falling=True, layout=strided),
+    Call(1, 2, training=False, falling=True),
+    Call(0, 3, training=True, falling=True, frozen=True),
+    Call(1, 3, training=False, tall=True, frozen=True),
+    Call(1, 3, training=True, falling=True, layout=strided),
+    Call(2, 3, training=True, tall=True, frozen=True, layout=strided),
 )
 ZEROS = (
     Call(0, 2, training=False),
     Call(1, 2, training=False, tall=True, mostly_own=True),
-    Call(0, 3, training=True, tall=True, mostly_own=True),
+    Call(0, 3, training=True, tall=True, mostly_own=True, layout=strided),
     Call(1, 3, training=False, tall=True),
-    Call(2, 3, training=False),
-    Call(0, VOCAB, training=False, tall=True),
-    Call(VOCAB // 2, VOCAB, training=True, mostly_own=True),
+    Call(2, 3, training=False, layout=in_columns),
+    Call(0, VOCAB, training=False, tall=True, layout=in_columns),
+    Call(VOCAB // 2, VOCAB, training=True, mostly_own=True, layout=in_columns),
     Call(VOCAB - 1, VOCAB, training=True),
 )
 PURITY = (
     Call(0, 2, training=True),
     Call(1, 2, training=False),
-    Call(0, 3, training=False),
-    Call(1, 3, training=True),
+    Call(0, 3, training=False, layout=in_columns),
+    Call(1, 3, training=True, layout=strided),
     Call(1, 3, training=False),
-    Call(2, 3, training=True),
+    Call(2, 3, training=True, layout=in_columns),
 )
-SUMS = tuple(Call(rank, world, training=world != 3) for world in (1, 3, 5) for rank in range(world))
+SUMS = tuple(
+    Call(rank, world, training=world != 3, layout=in_columns if rank % 2 == (world != 3) else plain)
+    for world in (1, 3, 5)
+    for rank in range(world)
+)
 
 
 class Sent(NamedTuple):
@@ -74,6 +79,7 @@ class Sent(NamedTuple):
     training: bool
     between: bool  # whether a call comes between forward and backward
     few: bool  # whether only the ids at the edges of the rank's range are given, or all ids
+    layout: Layout = plain  # of the ids
 
     def ids(self, seed: int) -> Tensor:
         """Some of them again."""
@@ -87,15 +93,15 @@ class Sent(NamedTuple):
 F32, F16, BF16 = DTYPES
 SENT = (
     Sent(0, 1, F32, across, training=True, between=True, few=False),
-    Sent(0, 2, F32, plain, training=False, between=True, few=True),
-    Sent(1, 3, F32, plain, training=True, between=False, few=False),
+    Sent(0, 2, F32, plain, training=False, between=True, few=True, layout=in_columns),
+    Sent(1, 3, F32, plain, training=True, between=False, few=False, layout=strided),
     Sent(2, 3, F32, across, training=True, between=True, few=True),
     Sent(0, 3, F16, across, training=False, between=False, few=False),
     Sent(1, 3, F16, plain, training=True, between=False, few=True),
-    Sent(1, 2, F16, plain, training=True, between=True, few=True),
+    Sent(1, 2, F16, plain, training=True, between=True, few=True, layout=in_columns),
     Sent(0, 2, BF16, plain, training=True, between=False, few=True),
-    Sent(1, 3, BF16, across, training=False, between=True, few=False),
-    Sent(2, 3, BF16, across, training=False, between=False, few=False),
+    Sent(1, 3, BF16, across, training=False, between=True, few=False, layout=strided),
+    Sent(2, 3, BF16, across, training=False, between=False, few=False, layout=in_columns),
 )
 
 

@@ -16,7 +16,6 @@ from torch import Tensor
 
 from grader.assignment import oracle
 from grader.assignment.hidden.checks import (
-    ALONE,
     OF_INPUT,
     RIGHT_FOR,
     UNCHANGED,
@@ -66,6 +65,7 @@ from grader.assignment.model.turn_words import (
     told_turn,
 )
 from grader.testing import (
+    ALONE,
     FORWARD_LIMIT,
     INPUT_GRADIENT_LIMIT,
     Crashed,
@@ -97,6 +97,10 @@ SAME_LIMIT = SAME * 2.0**23  # in ulp of float32
 OF_OUTPUT = "{dtype} output, {sizes}"
 FLOAT32 = say("{dtype} output", dtype="float32")
 EXACT_64 = say("{dtype} output for head_dim={head_dim}", dtype="float32", head_dim=64)
+MODULE_RIGHT = say(
+    "\nThe output of NTKAwareRoPE is right all the same: what it passes to this function makes up for the mistake. "
+    "Mend both places."
+)
 NEARLY = 0.05  # coarser than any rounding of numbers around 1
 
 
@@ -119,6 +123,20 @@ def told_left(output: Tensor, expected: Tensor, x: Tensor) -> Message | None:
     given = output.detach().cpu().double()
     off = (given - expected).abs() > SAME * turning_scale(x)
     return LEFT if torch.equal(given[off], x.double()[off]) else None
+
+
+def told_module(student: Student, seed: int, device: str) -> list[Message]:
+    """Says if NTKAwareRoPE is right although it calls a function that is wrong for as many features, for messages."""
+
+    def is_right(judged: Student) -> bool:
+        ropes = Ropes(judged, device, BY_CONTRACT, by_contract=True)
+        return succeeds(
+            lambda: require(ropes.same(ropes.turn(ropes.new(), MS), ropes.by_contract(1, MS)), MODULE_RIGHT)
+        )
+
+    function_right = succeeds(partial(check_pairs, student, seed, DIM, device, ONE, ()))
+    makes_up = not function_right and is_right(student) and not is_right(student.with_stand_in(NAME))
+    return [MODULE_RIGHT] * makes_up
 
 
 def check_quarter(student: Student, seed: int, dim: int, device: str, shape: tuple[int, int, int]) -> None:
@@ -152,7 +170,7 @@ def check_quarter(student: Student, seed: int, dim: int, device: str, shape: tup
         output = turned(student, x, cos, sin, device)
         overwritten = told_pairs(output, x, cos, sin) == OVERWRITTEN
         told = told_places(output, oracle.rotate(x, cos, sin)) or [OVERWRITTEN] * overwritten or told
-        raise fault.with_more(*told) from None
+        raise fault.with_more(*told, *told_module(student, seed, device)) from None
 
 
 def quarter_by_contract(student: Student, seed: int, dim: int, device: str) -> None:
@@ -195,6 +213,7 @@ def check_pairs(
             raise fault.with_more(told_left(output, expected, x)) from None
         right = [n for n in others if n != dim and succeeds(partial(check_pairs, student, seed, n, device, shape, ()))]
         alone = [say(RIGHT_FOR, sizes="head_dim=" + ", ".join(map(str, right)))] * bool(right)
+        alone += told_module(student, seed, device) if others else []
         raise fault.with_more(*told_places(output, expected), told_pairs(output, x, cos, sin), *alone) from None
 
 

@@ -59,6 +59,8 @@ from grader.testing import (
 
 # Magnitude, eps and group sizes, of which the reciprocal is no 16-bit number, as elsewhere in this file.
 RANGES = {"overflow": (3000.0, 1e-5, [6]), "underflow": (2e-4, 1e-8, [3, 1])}
+LARGER_RIGHT = say("with far larger numbers it is right: what is converted depends on the values")
+GAMMA_RIGHT = "with a {gamma} gamma it is right: what is converted depends on gamma's dtype"
 ALL_NARROW = "every element is a {dtype} number"
 
 
@@ -70,8 +72,13 @@ def check_witness(
     gamma: Tensor | None,
     gamma_dtype: torch.dtype,
     device: str,
+    *,
+    beside: bool = True,
 ) -> None:
-    """Compare a 16-bit output with the submission's own output for the same numbers in float32."""
+    """Compare a 16-bit output with the submission's own output for the same numbers in float32.
+
+    A fault says what makes it right, if one of the inputs ``beside`` this one does: larger numbers or another gamma.
+    """
     taken = [dtype for dtype in (gamma_dtype, torch.float32, x.dtype) if normalising(student).takes(x.dtype, dtype)]
     if not taken:
         return  # charged to the dtypes
@@ -113,7 +120,21 @@ def check_witness(
         bounds = {most, float(torch.tensor(most, dtype=x.dtype))}  # the latter where the input is clamped as it is
         clamped = [say(CLAMPED, bound=f"{one:g}") for one in sorted(bounds) if succeeds(partial(check_clamped, one))]
         told = clamped[0] if clamped else largest(x, fault)
-        raise fault.with_more(told_added(added, eps) if gamma is None else None, told) from None
+        of_eps = told_added(added, eps) if gamma is None else None
+
+        def is_right(x: Tensor, gamma_dtype: torch.dtype) -> bool:
+            return succeeds(
+                partial(check_witness, student, x, group_size, eps, gamma, gamma_dtype, device, beside=False)
+            )
+
+        other = x.dtype if taken[0] is torch.float32 else torch.float32
+        if not beside or of_eps:
+            right = None
+        elif is_right(x * 2.0 ** (14 - int(x.abs().max().float().frexp().exponent)), taken[0]):
+            right = LARGER_RIGHT
+        else:
+            right = say(GAMMA_RIGHT, gamma=name(other)) if other in taken and is_right(x, other) else None
+        raise fault.with_more(of_eps, told, right) from None
 
 
 def is_by_feature(output: Tensor, wide: Tensor, dtype: torch.dtype) -> bool:
@@ -168,15 +189,15 @@ def to_be_rounded(seed: int, dtype: torch.dtype) -> Tensor:
     return ((normal(seed, "rounding", shape=(4, 16, 24)) + 0.25) * size).to(dtype)
 
 
-BESIDE = {torch.float16: torch.float32, torch.bfloat16: torch.bfloat16}  # input and gamma: unlike, and alike
+F32, F16, BF16 = DTYPES
+BESIDE = {F16: {6: F32, 24: BF16}, BF16: {6: BF16, 24: F32}}  # gamma, by input and group size: unlike, and alike
 
 
 def rounding_by_contract(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
     x, gamma = to_be_rounded(seed, dtype), powers_of_two(24)
     try:
-        for group_size in (6, 24):
-            options = {"gamma": gamma, "gamma_dtype": BESIDE[dtype]}
-            check_contract(student, x, group_size, device, limit=ONE_ROUNDING, **options)
+        for group_size, gamma_dtype in BESIDE[dtype].items():
+            check_contract(student, x, group_size, device, limit=ONE_ROUNDING, gamma=gamma, gamma_dtype=gamma_dtype)
     except WrongAnswer as fault:
         raise fault.with_more(largest(x, fault)) from None
 
@@ -190,8 +211,8 @@ def test_only_the_output_is_rounded_to_16_bits(student: Student, seed: int, dtyp
     reading.require_division()
     x = to_be_rounded(seed, dtype)
     gamma = powers_of_two(24) if reading.gamma_right else None
-    for group_size in dict.fromkeys(judged(student, size, device) for size in (6, 24)):
-        check_witness(student, x, group_size, 1e-5, gamma, BESIDE[dtype], device)
+    for size, gamma_dtype in BESIDE[dtype].items():
+        check_witness(student, x, judged(student, size, device), 1e-5, gamma, gamma_dtype, device)
 
 
 SOME_EPS = 0.1  # no 16-bit number

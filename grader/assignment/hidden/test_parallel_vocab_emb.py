@@ -6,7 +6,7 @@ gradients are compared with what follows from that.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from functools import partial
 
@@ -20,11 +20,13 @@ from grader.assignment.hidden.checks import (
     WIDE_RIGHT,
     check_expanded,
     check_ids,
+    check_in_16_bits,
     digits,
     in_mode,
     laid_out,
     mirrored,
     only_if,
+    plain,
     stating,
     succeeds,
     upstream_integers,
@@ -63,6 +65,7 @@ from grader.assignment.model.rows import (
     Rows,
     Shown,
     check_gradient,
+    read_rows,
     require_something,
     rows_by_contract,
 )
@@ -70,6 +73,7 @@ from grader.testing import (
     Crashed,
     Message,
     Student,
+    StudentFault,
     StudentModule,
     WrongAnswer,
     check_equal,
@@ -123,7 +127,7 @@ def check_owned(student: Student, table: Tensor, held: Tensor, call: Call, devic
 
     def check(training: bool, frozen: bool) -> None:
         module = construct(student, table, call.rank, call.world, device).train(training)
-        output = (module.freeze() if frozen else module)(owned.to(device))
+        output = (module.freeze() if frozen else module)(call.layout(owned).to(device))
         check_rows(output, held[owned], owned, held, FALLING.filled(what=what) if call.falling else what)
 
     in_mode(lambda training: only_if(call.frozen, partial(check, training), UNFROZEN), call.training)
@@ -136,7 +140,8 @@ def test_owned_ids_give_their_rows(student: Student, seed: int, world: int, devi
     table = whole_table(seed, torch.float32)
     for call in of_world(OWNED, world):
         try:
-            check_owned(student, table, as_held(student, table, call.rank, world, device), call, device)
+            held = as_held(student, table, call.rank, world, device)
+            check_owned(student, table, held, call._replace(layout=plain), device)
         except Crashed as crash:
             raise crash.with_more(*told_alone(student, table, call.rank, world, device)) from None
         except WrongAnswer as fault:
@@ -181,30 +186,29 @@ def answered_by_all(student: Student, table: Tensor, world: int, device: str) ->
     return [*(answered([rows.given for rows in ranks]) for ranks in read.values()), *filter(None, [remainder])]
 
 
+def check_large_ids(student: Student, device: str, dtype: torch.dtype, training: bool = True) -> None:
+    """Require from rank 1 the rows of ids of which 16 bits hold not all."""
+    half, sizes = MANY_ROWS // 2, {"vocab_size": MANY_ROWS, "emb_size": 3, "rank": 1, "world_size": 2}
+    ids, table = torch.tensor([[half, half + 2049], [65_536, 2 * half - 1]]), digits(torch.arange(2 * half)).to(dtype)
+    module = student.ParallelVocabEmbedding(**sizes, dtype=dtype, device=device).train(training)
+    output = module.assign(*layouts(table[half:], 2))(ids.to(device))  # a whole table: both halves alike
+    try:
+        check_rows(output, table[ids], ids, table, say(OWN_IDS, rank=1, world=2))
+    except WrongAnswer as fault:
+        rows = torch.cat((torch.zeros_like(table[:half]), table[half:]))
+        raise fault.with_more(told_conversion(output, ids, rows, half)) from None
+
+
 @pytest.mark.rubric("shard_owned_ids")
 def test_ids_beyond_16_bits_give_their_own_rows(student: Student, device: str) -> None:
     """Real vocabularies have more than 65,536 rows; 257 is no bfloat16 number, 2049 no float16, 32768 no int16.
 
     In float32, 33,255 times its reciprocal is less than one.
     """
-    half, sizes = MANY_ROWS // 2, {"vocab_size": MANY_ROWS, "emb_size": 3, "rank": 1, "world_size": 2}
-    ids = torch.tensor([[half, half + 2049], [65_536, 2 * half - 1]])
-
-    def check(dtype: torch.dtype, training: bool = True) -> None:
-        table = digits(torch.arange(2 * half)).to(dtype)
-        module = student.ParallelVocabEmbedding(**sizes, dtype=dtype, device=device).train(training)
-        module = module.assign(*layouts(table[half:], 2))  # a whole table: both halves alike
-        told, output = say(OWN_IDS, rank=1, world=2), module(ids.to(device))
-        try:
-            check_rows(output, table[ids], ids, table, told)
-        except WrongAnswer as fault:
-            rows = torch.cat((torch.zeros_like(table[:half]), table[half:]))
-            raise fault.with_more(told_conversion(output, ids, rows, half)) from None
-
     try:
-        in_mode(partial(check, torch.bfloat16), training=True)
+        in_mode(partial(check_large_ids, student, device, torch.bfloat16), training=True)
     except Crashed as crash:
-        check(torch.float32)
+        check_large_ids(student, device, torch.float32)
         student.excuse(crash.with_more(WIDE_RIGHT), (LAYOUT,))  # as it charges for one that crashes with 16-bit shards
 
 
@@ -213,12 +217,13 @@ def test_ids_beyond_16_bits_give_their_own_rows(student: Student, device: str) -
 def test_rows_of_any_length_are_complete(
     student: Student, seed: int, emb_size: int, training: bool, device: str
 ) -> None:
-    table, ids = normal(seed, "table", shape=(6, emb_size)), torch.tensor([[5, 3], [4, 4]])
-    sizes = {"vocab_size": 6, "emb_size": emb_size, "rank": 1, "world_size": 2, "device": device}
+    # Of 49 ranks, since 98 times the rounded 1 / 49 is less than two.
+    table, ids = normal(seed, "table", shape=(98, emb_size)), torch.tensor([[3, 2], [2, 3]])
+    sizes = {"vocab_size": 98, "emb_size": emb_size, "rank": 1, "world_size": 49, "device": device}
 
     def check(training: bool) -> None:
-        module = student.ParallelVocabEmbedding(**sizes).train(training).assign(*layouts(table[3:], 2))
-        told = say("{what}, for emb_size={e}", what=say(OWN_IDS, rank=1, world=2), e=emb_size)
+        module = student.ParallelVocabEmbedding(**sizes).train(training).assign(*layouts(table[2:4], 49))
+        told = say("{what}, for emb_size={e}", what=say(OWN_IDS, rank=1, world=49), e=emb_size)
         check_rows(module(ids.to(device)), table[ids], ids, table, told)
 
     in_mode(check, training)
@@ -257,13 +262,14 @@ def check_all_ids(student: Student, seed: int, world: int, device: str) -> None:
 
     def check(call: Call, ids: Tensor, training: bool) -> None:
         own = own_rows(call.rank, world)
-        output = construct(student, table, call.rank, world, device, init_mean=3.0).train(training)(ids.to(device))
+        module = construct(student, table, call.rank, world, device, init_mean=3.0).train(training)
+        output = module(call.layout(ids).to(device))
         expected = rows_by_contract(table, own).given[ids]
         foreign = (ids < own.start) | (ids >= own.stop)
         numbers = {"own": int((~foreign).sum()), "n": ids.numel()}
         what = say(AMONG_OTHERS, **numbers, rank=call.rank, world=world)
         check_shape(output, expected.shape)
-        with without_excuse():
+        with without_excuse() if call.layout is plain else nullcontext():
             check_rows(output[foreign], expected[foreign], ids[foreign], table, what)
         check_rows(output, expected, ids, table, what)
 
@@ -283,11 +289,38 @@ def test_ids_of_other_ranks_give_zero(student: Student, seed: int, world: int, d
     unanswered = (read[-1].given == 0).all(-1).nonzero().flatten()  # the others are excused, or right
     if len(unanswered):
         check_without_own(student, unanswered, world, device)
+    for call in of_world(ZEROS, world):
+        if call.mostly_own:
+            check_mostly_answered(student, seed, call, device)
     if world == 2 and bool((read[0].given[own_rows(0, 2).stop :] == 0).all()):
         try:
             check_beyond_16_bits(student, device)
-        except Crashed as crash:
-            student.excuse(crash, ("shard_owned_ids",))
+        except (WrongAnswer, Crashed) as fault:
+            if isinstance(fault, WrongAnswer) and succeeds(lambda: check_large_ids(student, device, torch.float32)):
+                raise
+            student.excuse(fault, ("shard_owned_ids",))  # which charges for ids that 16 bits do not hold
+
+
+def check_mostly_answered(student: Student, seed: int, call: Call, device: str) -> None:
+    """Require zeros, where most ids of a call give rows, of ids that give zeros alone, and where most ids do."""
+    table, every = whole_table(seed, torch.float32), torch.arange(VOCAB)
+
+    def module(training: bool) -> StudentModule:
+        return construct(student, table, call.rank, call.world, device).train(training)
+
+    given = read_rows(lambda: module(call.training), every.to(device), table, (1, 1)).given
+    answered, unanswered = every[(given.nan_to_num() != 0).any(-1)], every[(given == 0).all(-1)]
+
+    def check(repeated: Tensor, training: bool) -> None:
+        ids = torch.cat((answered, unanswered, repeated.repeat(2 * call.world)))
+        ids = ids[torch.randperm(len(ids), generator=generator(seed, "order"))].unsqueeze(0)
+        output, is_foreign = module(training)(ids.to(device)).cpu(), torch.isin(ids, unanswered)
+        check_shape(output, [*ids.shape, EMB])
+        zeros, what = torch.zeros(int(is_foreign.sum()), EMB), say(FOREIGN_IDS, rank=call.rank, world=call.world)
+        check_rows(output[is_foreign], zeros, ids[is_foreign], table, what)
+
+    if succeeds(lambda: check(unanswered, call.training)):
+        in_mode(partial(check, answered), call.training)
 
 
 def one_row_by_contract(student: Student, seed: int, device: str) -> None:
@@ -363,8 +396,8 @@ def sum_by_contract(student: Student, seed: int, split: tuple[int, ...], device:
 
     def check(calls: Sequence[Call], ids: Tensor, training: bool) -> None:
         total = torch.zeros(*ids.shape, EMB, dtype=torch.float64)
-        for rank, world, *_ in calls:
-            output = construct(student, table, rank, world, device).train(training)(ids.to(device)).cpu()
+        for rank, world, *_, layout in calls:
+            output = construct(student, table, rank, world, device).train(training)(layout(ids).to(device)).cpu()
             check_shape(output, total.shape)
             total += output.double()
         check_rows(total, table[ids], ids, table, SUM.filled(world_size=len(calls), n=ids.numel()))
@@ -432,7 +465,7 @@ def test_the_output_is_on_the_device_of_the_ids(student: Student, seed: int, dev
 def purity_by_contract(student: Student, seed: int, world: int, device: str) -> None:
     table = whole_table(seed, torch.float32)
     for call in of_world(PURITY, world):
-        ids = integers(seed, "ids", shape=(2, 20), low=0, high=VOCAB)
+        ids = call.layout(integers(seed, "ids", shape=(2, 20), low=0, high=VOCAB))
         output = check_that_nothing_changes(student, table, table, ids, call, device)
         expected = rows_by_contract(table, own_rows(call.rank, world)).given[ids]
         check_rows(output, expected, ids, table, say("ids on rank {rank} of {world}", rank=call.rank, world=world))
@@ -484,28 +517,34 @@ def check_that_nothing_changes(
 
 @pytest.mark.rubric("shard_purity")
 def test_earlier_calls_leave_no_trace(student: Student, seed: int, device: str) -> None:
-    first, second = (normal(seed, "history", which, shape=(VOCAB, EMB)).bfloat16() for which in range(2))
+    check_in_16_bits(
+        partial(check_shard_history, student, seed, device),
+        lambda fault, _: student.excuse(fault, RANDOM if is_random(fault) else OUTPUTS),
+    )
+
+
+def check_shard_history(
+    student: Student, seed: int, device: str, dtype: torch.dtype, excuse: Callable[[StudentFault], None]
+) -> None:
+    """Require every call of a history to answer as on a new module."""
+    first, second = (normal(seed, "history", which, shape=(VOCAB, EMB)).to(dtype) for which in range(2))
     ids, own = integers(seed, "calls", shape=(3, 4, 12), low=5, high=25), own_rows(1, 3)
     ids[:, 2, 5:7] = torch.tensor([9, 14])
     updates = [Step(update=layouts(table[own], 3)) for table in (second, first)]
     other = Step(other=lambda: student.ParallelVocabEmbedding(vocab_size=VOCAB, emb_size=EMB, rank=3, world_size=5))
-    alike = Step(other=lambda: middle_shard(student, device).assign(*layouts(second[own], 3)), alike=True)
+    alike = Step(other=lambda: middle_shard(student, dtype, device).assign(*layouts(second[own], 3)), alike=True)
     steps = [alike, other, *with_ids(ids.to(device), updates)]
-    check_history(
-        lambda values: middle_shard(student, device).assign(*values),
-        steps,
-        layouts(first[own], 3),
-        lambda fault: student.excuse(fault, RANDOM if is_random(fault) else OUTPUTS),
-    )
+    start = layouts(first[own], 3)
+    check_history(lambda values: middle_shard(student, dtype, device).assign(*values), steps, start, excuse)
 
 
 RANDOM = ("shard_owned_ids", "shard_zeros_elsewhere", "shard_sum_over_ranks")  # charge for random outputs
 
 
-def middle_shard(student: Student, device: str) -> StudentModule:
-    """The module of the middle one of three ranks, with a shard of 16 bits."""
+def middle_shard(student: Student, dtype: torch.dtype, device: str) -> StudentModule:
+    """The module of the middle one of three ranks."""
     sizes = {"vocab_size": VOCAB, "emb_size": EMB, "rank": 1, "world_size": 3}
-    return student.ParallelVocabEmbedding(**sizes, dtype=torch.bfloat16, device=device)
+    return student.ParallelVocabEmbedding(**sizes, dtype=dtype, device=device)
 
 
 def gradients_by_contract(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
@@ -541,10 +580,10 @@ def check_against_rows(student: Student, seed: int, dtype: torch.dtype, device: 
     for row, rows in zip(sent(dtype), read, strict=True):
         ids = row.ids(seed)
         ids = ids[~rows.given.isnan().any(-1)[ids]]  # other properties charge for ids that crash
-        if not ids.numel():
-            continue
+        if not bool(rows.given[ids].any()):
+            continue  # shard_owned_ids charges for ids none of which is answered
         try:
-            check_shard_gradient(student, rows, ids, table, row, seed, device)
+            check_shard_gradient(student, rows, ids, table, row._replace(layout=plain), seed, device)
         except WrongAnswer:
             together = construct(student, table, row.rank, row.world, device)(ids.unsqueeze(0).to(device))
             if together.numel() != len(ids) * EMB or bool((together.cpu()[0] == rows.given[ids]).all()):
@@ -553,7 +592,7 @@ def check_against_rows(student: Student, seed: int, dtype: torch.dtype, device: 
                 given = construct(student, table, row.rank, row.world, device)(alone.unsqueeze(0).to(device))
                 if not torch.equal(given.cpu().reshape(-1).double(), rows.given[alone[0]]):
                     continue
-                check_shard_gradient(student, rows, alone, table, row, seed, device)
+                check_shard_gradient(student, rows, alone, table, row._replace(layout=plain), seed, device)
 
 
 def check_shard_gradient(
@@ -568,7 +607,7 @@ def check_shard_gradient(
 ) -> None:
     """Require the gradient that follows from the rows that single ids give."""
     place = (row.rank, row.world)
-    own, given = own_rows(*place), ids.reshape(2 - len(ids) % 2, -1).to(device)
+    own, given = own_rows(*place), row.layout(ids.reshape(2 - len(ids) % 2, -1)).to(device)
 
     def module(shard: Tensor) -> StudentModule:
         whole = table.index_copy(0, torch.arange(VOCAB)[own], shard)

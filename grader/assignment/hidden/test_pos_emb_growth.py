@@ -21,6 +21,7 @@ from grader.assignment.hidden.rope_tables import (
     ALONE_RIGHT,
     AS_BUILT,
     GREW,
+    IN_PARTS,
     LONG,
     MIDDLE,
     MS,
@@ -38,7 +39,7 @@ from grader.assignment.hidden.rope_tables import (
     told,
     told_end,
 )
-from grader.assignment.hidden.rotations import GROWING, Growing
+from grader.assignment.hidden.rotations import CALLS, GROWING, MOVING, SWITCHING, Calls, Growing
 from grader.testing import (
     Crashed,
     Message,
@@ -47,16 +48,17 @@ from grader.testing import (
     WrongAnswer,
     require,
     say,
+    without_gradients,
 )
 
-LONGER = 8 * MS + 1  # here rules choose 9, 10 or 16
 NEAR = 128  # positions that tell ratios apart, and that all dtypes can count; errors of frequencies show further on
 GROWN_TO = tuple(dict.fromkeys(row.length for row in GROWING))
+OF_TABLES = ("rope_buffers", "rope_exact_angles")  # charge for tables of 16 bits, and modules beside
 CHOSEN = "with ratio={ratio}, the k' used for s = {lengths} are {picked} in this order"
-modes = pytest.mark.parametrize(
-    ("ratio", "training"), [(1, True), (2, False), (3, True)], ids=["1-train", "2-eval", "3-train"]
+static, dynamic = (
+    pytest.mark.parametrize("row", [row for row in CALLS if row.dynamic is kind], ids=lambda row: row.case)
+    for kind in (False, True)
 )
-in_either_mode = pytest.mark.parametrize(("ratio", "training"), [(1, True), (2, False), (3, True)], ids=["1", "2", "3"])
 
 
 @pytest.mark.rubric("rope_smallest_even_ratio")
@@ -70,11 +72,11 @@ def test_longer_sequences_use_the_smallest_even_ratio(ropes: Ropes, row: Growing
     length, ratio, wanted = row.length, row.ratio, oracle.smallest_even_ratio(row.length, MS)
     try:
         turned = ropes.turn(ropes.new(ratio), length)
-    except Crashed as crash:  # numbers beyond a type's range, say
-        if ropes.asking.own and not succeeds(lambda: ropes.of_ratio(wanted, length)):
-            ropes.excuse(crash, ("rope_base",))  # new modules of that ratio have no tables, either
-            return
-        raise
+    except Crashed as crash:
+        if succeeds(lambda: ropes.of_new(wanted, length)):
+            raise
+        ropes.excuse(crash, ("rope_base",))  # which charges for tables that overflow, grown or new
+        return
     require_rows(turned, length, ratio)
     but_last = length == wanted * MS  # rope_boundary charges for the tables' last row
     compared = turned[: length - but_last]
@@ -89,7 +91,7 @@ def test_longer_sequences_use_the_smallest_even_ratio(ropes: Ropes, row: Growing
                 if length > NEAR and ropes.same(turned[:NEAR], ropes.of_ratio(wanted, NEAR)):
                     ropes.excuse(fault, ("rope_exact_angles",))
                     return
-                raise fault.with_more(*chosen(ropes, ratio)) from None
+                raise fault.with_more(*(() if fault.message.fields(IN_PARTS) else chosen(ropes, ratio))) from None
         return
     if length > NEAR and ropes.asking.sized:
         return  # the few positions that can be compared do not tell such ratios apart; shorter sequences do
@@ -135,14 +137,17 @@ def held_after(ropes: Ropes, ratio: int, length: int) -> float:
 
 
 @pytest.mark.rubric("rope_static")
-@contract_first(*GREW, "rope_dynamic")
-@modes
-def test_a_static_module_forgets_a_long_sequence(ropes: Ropes, ratio: int, training: bool) -> None:
+@contract_first(*GREW, "rope_dynamic", *OF_TABLES)
+@static
+def test_a_static_module_forgets_a_long_sequence(ropes: Ropes, row: Calls) -> None:
     """Each call answers as the first call of a new module does; one position is the first one, not the next."""
+    if ropes.is_by_contract:
+        check_beside(ropes.student, partial(check_calls, ropes.of_tables(row.base, row.dtype), row))
+        return
+    ratio, training = row.ratio, row.training
     middle, long = answered(ropes, dynamic=False)
-    long = LONGER if ropes.is_by_contract else long
     # rope_boundary charges for a module that refuses one position
-    one = 1 if ropes.is_by_contract or succeeds(lambda: ropes.turn(ropes.new(), 1)) else SHORT
+    one = 1 if succeeds(lambda: ropes.turn(ropes.new(), 1)) else SHORT
     within = ratio * MS - 1  # beyond ``ms`` where the ratio is larger than one
     lengths = {
         1: (one, long, middle, SHORT, one),
@@ -151,7 +156,7 @@ def test_a_static_module_forgets_a_long_sequence(ropes: Ropes, ratio: int, train
     }[ratio]
     if not (first := first_calls(ropes, ratio, [*{SHORT, *lengths}], dynamic=False, training=training)):
         return
-    if not ropes.is_by_contract and not training and ropes.asking.mode is None:
+    if not training and ropes.asking.mode is None:
         excuse_evaluation(ropes, ratio, first)
     module = ropes.new(ratio, training=training)
     history: list[int] = []
@@ -164,6 +169,29 @@ def test_a_static_module_forgets_a_long_sequence(ropes: Ropes, ratio: int, train
         history.append(length)
     grows = not ropes.same(first[long], first[SHORT])
     require(grows or ropes.positions_held(module) == ropes.positions_held(ropes.new(ratio)) > 0, UNSEEN)
+
+
+def check_calls(ropes: Ropes, row: Calls, beside: bool) -> None:
+    """Require the contract's tables of each call of a history, perhaps beside other modules."""
+    beside &= row.beside
+    build = partial(ropes.new, row.ratio, dynamic=row.dynamic, training=row.training)
+    others = [build()] if beside else []
+    module = build()
+    others += [ropes.new(row.ratio + 1, dynamic=not row.dynamic)] if beside else []
+    history: list[int] = []
+    for length, held in zip(row.lengths, row.held(), strict=True):
+        if history and row.between == SWITCHING:
+            module.train(not row.training).train(row.training)
+        if history and row.between == MOVING:
+            module.to(row.dtype)
+        what, wanted = told(length, row.ratio, dynamic=row.dynamic, history=history), ropes.by_contract(held, length)
+        with nullcontext() if row.recording else without_gradients(), stating(row.told):
+            turned = ropes.turn(module, length)
+            if history and not ropes.same(turned, wanted):
+                check_after(ropes, build, wanted, history, length, what)
+            ropes.check(turned, wanted, what)
+        history.append(length)
+    del others  # these were alive until here
 
 
 def excuse_evaluation(ropes: Ropes, ratio: int, first: Mapping[int, Tensor]) -> None:
@@ -238,8 +266,6 @@ def check_after(
 
 def answered(ropes: Ropes, *, dynamic: bool) -> tuple[int, int]:
     """Two lengths beyond the tables for which new modules do not crash, with a right ratio or a wrong one."""
-    if ropes.is_by_contract:
-        return MIDDLE, LONG
     with suppress(Crashed):
         if len(ropes.turn(ropes.new(dynamic=dynamic), MIDDLE)) == MIDDLE:
             return MIDDLE, LONG
@@ -247,19 +273,21 @@ def answered(ropes: Ropes, *, dynamic: bool) -> tuple[int, int]:
 
 
 @pytest.mark.rubric("rope_dynamic")
-@contract_first(*GREW, "rope_static")
-@in_either_mode
-def test_a_dynamic_module_keeps_what_it_grew_to(ropes: Ropes, ratio: int, training: bool) -> None:
+@contract_first(*GREW, "rope_static", *OF_TABLES)
+@dynamic
+def test_a_dynamic_module_keeps_what_it_grew_to(ropes: Ropes, row: Calls) -> None:
     """Two growths in a row, both counted from ``max_seq_len``, with shorter inputs between and after them.
 
     After a long call, shorter calls must answer as it did; the second growth must answer as a new module does.
     """
-    middle, long = answered(ropes, dynamic=True)
-    check = partial(check_growth_kept, ropes, ratio, middle, long)
+    if ropes.is_by_contract:
+        check_beside(ropes.student, partial(check_calls, ropes.of_tables(row.base, row.dtype), row))
+        return
+    check = partial(check_growth_kept, ropes, row.ratio, *answered(ropes, dynamic=True))
     try:
-        in_mode(check, training)
+        in_mode(check, row.training)
     except WrongAnswer as fault:
-        raise fault.with_more(SWITCHED if succeeds(partial(check, training, switched=False)) else None) from None
+        raise fault.with_more(SWITCHED if succeeds(partial(check, row.training, switched=False)) else None) from None
 
 
 def check_growth_kept(
@@ -270,15 +298,11 @@ def check_growth_kept(
     if not (first := first_calls(ropes, ratio, lengths, dynamic=True, training=training)):
         return
     module = ropes.new(ratio, dynamic=True, training=training)
-    shows = not ropes.is_by_contract and not ropes.same(first[long], first[SHORT])
+    shows = not ropes.same(first[long], first[SHORT])
     wanted, grows, serves = first[SHORT], True, False
     forgotten: WrongAnswer | None = None
     history: list[int] = []
-    shorter = long if ratio == 1 else SHORT  # between the last two growths, or within the first tables
-    for length in (SHORT, middle, SHORT, 4 * MS - 1, long, middle, LONGER, shorter, 1):
-        again = length == long and long in history
-        if not ropes.is_by_contract and (length in (1, LONGER) or again):
-            continue  # rope_static charges for one position, and the property about the ratio for that of a new module
+    for length in (SHORT, middle, SHORT, 4 * MS - 1, long, middle):
         if history and switched and ropes.asking.mode is None:
             module.train(not training).train(training)
         turned = ropes.turn(module, length)
@@ -287,12 +311,8 @@ def check_growth_kept(
             grows = shows or not ropes.same(turned, first[SHORT])
             ungrown = say(UNGROWN, lengths=f"{SHORT}, {middle}", n=middle).then(*filter(None, [told_end(turned)]))
             require(grows or ropes.positions_held(module) >= middle, ungrown)
-        elif length == long and not (
-            again or (ropes.same(turned, wanted) and held_after(ropes, ratio, middle) >= long)
-        ):
+        elif length == long and not (ropes.same(turned, wanted) and held_after(ropes, ratio, middle) >= long):
             wanted = first[long]  # unless the first growth left room: the property about the ratio charges for that
-        elif length == LONGER:
-            wanted = ropes.first(ratio, length, dynamic=True, training=training)
         within = MS < length < max([0, *history])
         serves |= within and ropes.same(turned, wanted)  # what was kept; then no call makes new tables for no reason
         if within and not serves and grows_within(ropes):

@@ -30,7 +30,9 @@ class Lookup(NamedTuple):
     """A call: a value of each axis. Every two values of two axes meet in some row of ``LOOKUPS``."""
 
     shape: tuple[int, int]  # of the ids: several or one of each
-    size: tuple[int, int]  # (v, e), either of which is small, or large: beyond 8 bits, and beyond float16's integers
+    size: tuple[
+        int, int
+    ]  # (v, e), either of which is small, or large: beyond 8 bits, signed or not, and beyond float16's integers
     order: Layout  # of the ids: mixed or not
     last: bool  # whether the last id of the table is among them
     frozen: bool  # whether the table requires no gradient
@@ -49,7 +51,7 @@ LOOKUPS = (
     Lookup((3, 67), (7, 3), plain, last=True, frozen=False, training=True),
     Lookup((40, 9), (300, 2050), rising, last=False, frozen=True, training=False),
     Lookup((1, 6), (1000, 6), falling, last=False, frozen=True, training=True),
-    Lookup((40, 1), (9, 1), alike, last=True, frozen=True, training=False),
+    Lookup((40, 1), (200, 1), alike, last=True, frozen=True, training=False),
     Lookup((1, 67), (7, 2050), plain, last=True, frozen=False, training=False),
     Lookup((40, 1), (300, 2050), plain, last=False, frozen=False, training=True),
     Lookup((1, 1), (1000, 8), plain, last=True, frozen=True, training=False),

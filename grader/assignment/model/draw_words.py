@@ -25,6 +25,7 @@ LATER: Final = "they are this seed's numbers, with {n} drawn before them"
 UNKNOWN: Final = say("not the numbers of this draw")
 RANKS_SEEDS: Final = "rank by rank, {world} ranks draw with seeds {seeds}"
 CLAMPED: Final = "only numbers beyond {n} standard deviations are wrong: they are clamped there"
+BOUNDED: Final = say("only numbers beyond one bound are wrong: they are clamped there")
 REPLACED: Final = "only numbers beyond {n} standard deviations are wrong: they are replaced"
 RANKS_SPREADS: Final = "rank by rank, {world} ranks draw with standard deviations {spreads}"
 ONE_SEED: Final = "all {world} ranks draw with seed {seed}"
@@ -78,8 +79,11 @@ def told_draw(value: Tensor, wrong: Tensor, law: Draw, other: Draw, seed: int, d
         device: Where the numbers are drawn.
     """
     dtype, value = value.dtype, value.double()
+    right = law.numbers(value.shape, seed, torch.float32, device).cpu().double()
     if law.second and (look := own_look(value[wrong])):
-        return (look,)
+        at = value[wrong][0]
+        clamped = not wrong.all() and any(torch.equal(beyond, wrong) for beyond in (right > at, right < at))
+        return (BOUNDED if clamped else look,)
     moments = {"mean": in_two_decimals(float(value.mean())), "std": in_two_decimals(float(value.std()))}
     others = (
         UNKNOWN,
@@ -89,7 +93,6 @@ def told_draw(value: Tensor, wrong: Tensor, law: Draw, other: Draw, seed: int, d
         default = replace(law, second=1.0).numbers(value.shape, seed, torch.float32, device).to(dtype).cpu().double()
         unheard = _fitted(value, default) and float((value - default).abs().max()) < STATED
         return (ZERO_UNHEARD,) if unheard else others[1:]
-    right = law.numbers(value.shape, seed, torch.float32, device).cpu().double()
     if told := _partly(value, wrong, right, law):
         return (told,)
     for numbers, what in _candidates(value.shape, law, other, seed, dtype, device):
@@ -174,9 +177,10 @@ def _fitted(value: Tensor, numbers: Tensor) -> tuple[float, float] | None:
     """Factor and shift that make the numbers of a draw; None if there are none."""
     x, y = numbers.flatten(), value.flatten()
     x0, y0 = x - x.mean(), y - y.mean()
-    if not (x0.any() and y0.any()) or float(x0 @ y0) ** 2 < ALONG**2 * float(x0 @ x0) * float(y0 @ y0):
+    along, of_x, of_y = float(x0 @ y0), float(x0 @ x0), float(y0 @ y0)
+    if not of_x * of_y or of_y == math.inf or along * along < ALONG**2 * of_x * of_y:
         return None
-    factor = float(x0 @ y0) / float(x0 @ x0)
+    factor = along / of_x
     return factor, float(y.mean()) - factor * float(x.mean())
 
 

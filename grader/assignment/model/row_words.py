@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from grader.testing import DTYPES, Message, WrongAnswer, check_shape, in_two_decimals, listed, name, say
+from grader.testing import DTYPES, Message, WrongAnswer, as_factor, check_shape, in_two_decimals, listed, name, say
 
 SAME_FACTOR = 2.0**-6  # relative: 16-bit rows are rounded that much
 SUM = "the sum of the rows of ids {one} and {other}"
@@ -216,7 +216,7 @@ def _shared(actual: Tensor, expected: Tensor, uses: list[Tensor], dtype: torch.d
         factor = (actual * expected).sum() / expected.square().sum()
         is_mean = all(len(rows) > 1 and abs(float(factor) * len(rows) - 1) < SAME_FACTOR for rows in uses)
         if bool(((actual - factor * expected).abs() <= SAME_FACTOR * expected.abs()).all()) and not is_mean:
-            return say(MULTIPLE, factor=in_two_decimals(float(factor)))
+            return say(MULTIPLE, factor=as_factor(float(factor)))
     cut = (actual == 0).all(0) & (expected != 0).any(0)  # [e]
     if len(actual) > 1 and 0 < int(cut.sum()) < len(cut) and torch.equal(actual, expected.masked_fill(cut, 0)):
         return say(CUT, places=listed(cut))
@@ -248,5 +248,5 @@ def _received(actual: Tensor, expected: Tensor, uses: Tensor) -> Message:
             return say("the mean of the gradients of its uses")
     factor = (actual @ expected) / expected.square().sum()
     if bool(((actual - factor * expected).abs() <= SAME_FACTOR * expected.abs()).all()):
-        return say(MULTIPLE, factor=in_two_decimals(float(factor)))
+        return say(MULTIPLE, factor=as_factor(float(factor)))
     return say("a different sum")

@@ -12,7 +12,7 @@ import pytest
 
 from grader.assignment import ASSIGNMENT
 from grader.core.rubric import LANGUAGES
-from grader.selftest.measured import tracer_of_this_process
+from grader.selftest.measured import measures_imports
 
 if TYPE_CHECKING:
     from grader.core.assignment import Assignment
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def pytest_collection_finish() -> None:
     """Import the hidden tests where coverage is measured, lest the first to do so be a test that is not traced."""
-    if tracer_of_this_process():
+    if measures_imports():
         from grader.core.judge.hidden_tests import HiddenTests
 
         HiddenTests(ASSIGNMENT, ("cpu",), 0, ASSIGNMENT.rubric.properties)

@@ -28,7 +28,7 @@ from grader.selftest import LONG, some
 from grader.selftest.submissions import submission
 from grader.specimens.attacks import Attack
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.covered]
 
 ALL = all_attacks()
 ON_DEVICES = [attack for attack in ALL if attack.name.startswith("devices.")]

@@ -97,7 +97,7 @@ CASES = [
     (VOCAB, SIZES, OTHER_SIZES, "shard_sizes_named",
      ["vocab_size=25, world_size=4, emb_size=4, rank=1 is accepted"], ANY),
     (ROPE, EVEN, f"max(4, {EVEN})", "rope_smallest_even_ratio",
-     ["Cases with s=1ms+1, s=2ms fail; those with s=3ms, s=4ms, s=4ms+1, "], ANY),
+     ["Cases with s=ms+1, s=2*ms fail; those with s=3*ms, s=4*ms, s=4*ms+1, "], ANY),
     (ROPE, BASE, BASE.replace("base * ", "10000 * "), "rope_base", ["they are the tables of base 10000"], ANY),
     (ROPE, GROWN, "if self.training or seq_len <= len(self.cos):\n            " + GROWN + "\n"
      "        rows = torch.arange(seq_len).clamp(max=len(self.cos) - 1)\n"

@@ -1,6 +1,7 @@
 """A second device: what its cases charge, each mistake once; and what a simulation cannot show, not at all.
 
-Half of the wrong ways to handle devices and a third of the right ones; ``GRADER_LONG=1`` takes all.
+A third of the wrong ways to handle devices and a sixth of the right ones; ``GRADER_LONG=1`` takes all, and so does
+``grader verify``.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from grader.selftest.submissions import edited
 from grader.selftest.warm_judges import RunHiddenTests, hidden_tests_of
 from grader.shared import second_device
 from grader.specimens.variants import Variant
+
+pytestmark = pytest.mark.covered
 
 Judge = Callable[[str, Mapping[str, str]], list[CaseResult]]
 RUBRIC = ASSIGNMENT.rubric
@@ -66,7 +69,7 @@ def judge_there() -> RunHiddenTests:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("variant", some(WRONG, 2), ids=lambda variant: variant.name)
+@pytest.mark.parametrize("variant", some(WRONG, 3), ids=lambda variant: variant.name)
 def test_a_mistake_with_devices_shows_on_a_second_one(judge_there: RunHiddenTests, variant: Variant) -> None:
     assessed = judge_there(variant.files, task_of(variant))
     results = [result for result in assessed if result.outcome is not Outcome.NOT_ASSESSED]
@@ -81,7 +84,7 @@ def test_a_mistake_with_devices_shows_on_a_second_one(judge_there: RunHiddenTest
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("variant", some(VALID, 3), ids=lambda variant: variant.name)
+@pytest.mark.parametrize("variant", some(VALID, 6), ids=lambda variant: variant.name)
 def test_no_valid_way_is_hurt_on_a_second_device(judge_there: RunHiddenTests, variant: Variant) -> None:
     assert lost(judge_there(variant.files, task_of(variant))) == set()
 

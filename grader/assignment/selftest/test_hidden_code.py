@@ -15,9 +15,10 @@ from grader.assignment import ASSIGNMENT
 from grader.assignment.hidden import shards
 from grader.assignment.hidden.checks import in_turns, plain
 from grader.assignment.hidden.norm_gradients import ASKED, MORE, SEVERAL
-from grader.assignment.hidden.norm_inputs import NEAR_THE_ROOT, ROOTS
+from grader.assignment.hidden.norm_inputs import FORWARDS, NEAR_THE_ROOT, ROOTS
+from grader.assignment.hidden.rope_tables import BASE
 from grader.assignment.hidden.rotations import ASKED as TURNED
-from grader.assignment.hidden.rotations import GROWING, OF_MODULE
+from grader.assignment.hidden.rotations import CALLS, GROWING, MOVING, OF_MODULE, SWITCHING, Calls
 from grader.assignment.hidden.shards import OWNED, PURITY, SUMS, ZEROS, Call
 from grader.assignment.hidden.vocab_calls import LOOKUPS, MANY, SENT
 
@@ -120,6 +121,12 @@ def test_in_the_gradients_of_the_norm_all_conditions_meet() -> None:
     assert (("dtype", str(torch.float32)), ("gamma_dtype", str(torch.float32))) in apart(cases[2:])
 
 
+def test_in_the_calls_of_the_norm_all_conditions_meet() -> None:
+    cases = [row._asdict() | {"layout": row.layout is plain} for row in FORWARDS]
+    assert apart(cases) == set()
+    assert all(apart(cases[:at] + cases[at + 1 :]) for at in range(len(cases)))
+
+
 def test_in_rotations_all_conditions_meet() -> None:
     assert apart(row._asdict() | {"dim": row.dim == 2, "size": row.size == 1} for row in TURNED) == set()
 
@@ -132,6 +139,25 @@ def test_in_gradients_through_a_module_all_conditions_meet() -> None:
     assert (
         apart(row._asdict() | of_row | kind for row, of_row, kind in zip(OF_MODULE, wide, kinds, strict=True)) == set()
     )
+
+
+def in_a_row(rows: Iterable[Calls], count: int) -> set[str]:
+    """The kinds of so many calls in a row."""
+    return {kinds[at : at + count] for kinds in (row.kinds() for row in rows) for at in range(len(kinds) - count + 1)}
+
+
+def test_in_histories_of_a_module_all_conditions_meet_and_calls_of_all_kinds_follow_each_other() -> None:
+    cases = [
+        row._asdict() | {"ratio": row.ratio == 1, "base": row.base == BASE, "lengths": "", "between": ""}
+        for row in CALLS
+    ]
+    assert apart(cases) == set()
+    assert apart(cases[1:])
+    for kind in (False, True):
+        assert {row.between for row in CALLS if row.dynamic is kind} == {"", MOVING, SWITCHING}
+    assert in_a_row([row for row in CALLS if not row.dynamic], 2) == {*map("".join, product("sel", repeat=2))}
+    triples = {*map("".join, product("sel", repeat=3))}
+    assert in_a_row([row for row in CALLS if row.dynamic], 3) >= triples - {"sss", "eee", "lll"}
 
 
 def test_each_kind_of_ratio_grows_to_each_kind_of_length() -> None:
@@ -172,19 +198,20 @@ def test_in_the_gradients_of_a_table_all_conditions_meet() -> None:
     assert apart(cases[1:]) > few
 
 
-def place(rank: int, world: int) -> str:
-    """The kind of a rank; a rank that is alone is a first one."""
-    return "first" if rank == 0 else "last" if rank == world - 1 else "between"
+def shown(row: Call | shards.Sent) -> dict[str, Any]:
+    """What a row shows: the kind of its rank, which is a first one where it is alone; and if ids are laid out."""
+    place = "first" if row.rank == 0 else "last" if row.rank == row.world - 1 else "between"
+    return row._asdict() | {"place": place, "rank": 0, "world": 0, "layout": row.layout is plain}
 
 
 @pytest.mark.parametrize("calls", [OWNED, ZEROS, PURITY, SUMS], ids=["owned", "zeros", "purity", "sums"])
 def test_in_the_calls_of_a_shard_all_conditions_meet(calls: tuple[Call, ...]) -> None:
-    cases = [row._asdict() | {"place": place(row.rank, row.world), "rank": 0, "world": 0} for row in calls]
+    cases = [shown(row) for row in calls]
     assert apart(cases) == set()
     assert apart(cases[2:])
 
 
 def test_in_the_gradients_of_a_shard_all_conditions_meet() -> None:
-    cases = [row._asdict() | {"place": place(row.rank, row.world), "rank": 0, "world": 0} for row in shards.SENT]
+    cases = [shown(row) for row in shards.SENT]
     assert apart(cases) == set()
     assert apart(cases[2:])

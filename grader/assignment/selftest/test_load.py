@@ -26,6 +26,7 @@ from grader.selftest.submissions import edited
 
 pytestmark = [
     pytest.mark.process,
+    pytest.mark.covered,
     pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the wall clock has to do"),
 ]
 

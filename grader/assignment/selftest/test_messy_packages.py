@@ -205,7 +205,7 @@ def write_class(folder: Path, seeds: range) -> Path:
     return write_folder(folder, everything)
 
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.covered]
 
 PACKAGES = 2000 if LONG else 40
 CLASS = 20

@@ -29,6 +29,7 @@ from grader.specimens.attacks import CLAIM
 
 pytestmark = [
     pytest.mark.process,
+    pytest.mark.covered,
     pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits memory, and says how much there is"),
 ]
 

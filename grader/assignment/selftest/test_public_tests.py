@@ -91,6 +91,24 @@ def test_a_mistake_is_explained_and_ends_with_1(solved: Path, tmp_path: Path, ru
     assert "37 / 42" in result.stdout
 
 
+def test_an_output_of_nan_is_no_difference_between_modes(solved: Path, tmp_path: Path, run: WarmPython) -> None:
+    folder = mistaken(solved, tmp_path / "a", "return (normalised", "return float('nan') * (normalised")
+    told = run(folder, "tests", "--task", "1").stdout.partition("To correct")[2]
+    assert told.startswith("\n\n✗ each group is divided by its own root mean square\n")
+    assert "Some are not finite." in told
+    assert "dropout" not in told
+
+
+def test_a_file_in_utf_16_is_named_once_with_the_remedy(solved: Path, tmp_path: Path, run: WarmPython) -> None:
+    folder = shutil.copytree(solved, tmp_path / "a")
+    norm = folder / "src" / "modeling" / "norm.py"
+    norm.write_text(norm.read_text(encoding="utf-8"), encoding="utf-16")
+    told = run(folder, "tests").stdout
+    assert "src/modeling/norm.py  is UTF-16 or UTF-32; save it as UTF-8 (so tests of task 1 could not run)" in told
+    assert told.count("UTF-16") == 1
+    assert "SyntaxError" not in told
+
+
 def impatient(folder: Path, timer: str) -> None:
     """Have the tests there wait for half a second, by a signal or by a thread."""
     file = folder / "tests" / "harness" / "student.py"
@@ -99,6 +117,34 @@ def impatient(folder: Path, timer: str) -> None:
     assert choice in text
     text = text.replace(choice, "False") if timer == "thread" else text
     file.write_text(re.sub(r"(LIMIT\w*_S =) [\d.]+", r"\1 0.5", text), encoding="utf-8")
+
+
+ENDS = {
+    "os._exit(3)": ("status 3", "3"),
+    "os.kill(os.getpid(), 9)": ("when memory runs out", "内存耗尽"),
+    "os.abort()": ("SIGABRT", "SIGABRT"),
+}
+
+
+@pytest.mark.parametrize("code", some(ENDS, 3))
+def test_code_that_ends_python_is_told_with_the_test_that_was_running(
+    solved: Path, tmp_path: Path, run: WarmPython, code: str
+) -> None:
+    folder = mistaken(
+        solved, tmp_path / "a", "compute_dtype =", f"__import__('os').{code[3:]}\n        compute_dtype ="
+    )
+    for language, how in zip(("en", "zh"), ENDS[code], strict=True):
+        result = run(folder, "tests", "--lang", language)
+        assert result.returncode == 1
+        assert how in result.stdout
+        assert result.stdout.count("tests/test_norm.py::test_") == 2, result.stdout  # in the command to copy, too
+
+
+def test_code_that_ends_python_on_import_is_told(solved: Path, tmp_path: Path, run: WarmPython) -> None:
+    folder = mistaken(solved, tmp_path / "a", "import torch\n", "import os\nos._exit(0)\nimport torch\n")
+    result = run(folder, "tests")
+    assert result.returncode == 1
+    assert "while files of src/ were imported" in result.stdout
 
 
 TIMERS = ["signal", "thread"]  # Windows has threads only
@@ -201,6 +247,10 @@ def test_a_file_that_is_missing_is_named_as_such(
     shown = run(folder, "tests").stdout
     assert [file for file in rubric.expected if f"  {file}  this file is missing (so" not in shown] == []
     assert "ImportError" not in shown
+    shutil.rmtree(folder / "src")
+    shown = run(folder, "tests").stdout
+    assert shown.count("this file is missing") == len(rubric.expected)
+    assert "src.py" not in shown
 
 
 @pytest.mark.process
@@ -210,6 +260,21 @@ def test_python_without_assert_is_refused_and_judges_nothing(untouched: Path, mo
     result = subprocess.run(command, cwd=untouched, capture_output=True, text=True, timeout=120)
     assert (result.returncode, result.stdout) == (2, "")
     assert "PYTHONOPTIMIZE" in result.stderr
+
+
+def test_an_unknown_option_is_answered_with_the_known_ones(untouched: Path, run: WarmPython) -> None:
+    result = run(untouched, "tests", "--taks", "1")
+    assert (result.returncode, result.stdout) == (4, "")
+    assert "unrecognized arguments: --taks" in result.stderr
+    assert "--task {1,2" in result.stderr
+
+
+@pytest.mark.process
+def test_a_device_that_cannot_be_chosen_is_refused(untouched: Path) -> None:
+    command = ["env", "DEVICE=foo", sys.executable, "-m", "tests", "--task", "1"]
+    result = subprocess.run(command, cwd=untouched, capture_output=True, text=True, timeout=120)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith("DEVICE=foo: only DEVICE=cpu can be chosen.")
 
 
 @pytest.mark.process

@@ -49,36 +49,39 @@ def honest(size: int) -> list[Files]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("subtracted", "whole_within", "single_within"),
-    [([LECTURE], 15, 20), *([([], 15, 500)] if LONG else [])],  # or all share the lecture, with GRADER_LONG=1
+    ("size", "subtracted", "whole_within", "single_within"),
+    # A class of sixty with GRADER_LONG=1, also one where all share the lecture.
+    [(30, [LECTURE], 15, 20), *([(60, [LECTURE], 15, 20), (60, [], 15, 500)] if LONG else [])],
 )
-def test_planted_copies_rank_above_honest_pairs_of_a_class_of_sixty(
-    subtracted: list[Path], whole_within: int, single_within: int
+def test_planted_copies_rank_above_honest_pairs(
+    size: int, subtracted: list[Path], whole_within: int, single_within: int
 ) -> None:
-    lecture = read_known(ASSIGNMENT, subtracted)
-    people = {f"s{number:02}": files for number, files in enumerate(honest(60))}
+    lecture, step = read_known(ASSIGNMENT, subtracted), size // 6
+    first, second, partly = 0, step // 2, 7 * step // 10  # of each so many students, copied as a whole, or copying
+    people = {f"s{number:02}": files for number, files in enumerate(honest(size))}
     works = {work.id: work for work in read(people, lecture, ASSIGNMENT)}
     long_pieces = list(
         {
             name: (name, path)
             for name, work in works.items()
             for path, piece in work.pieces.items()
-            if piece.length >= 1.2 * SHORT and int(name[1:]) % 10 not in (0, 5, 7)  # those have a part already
+            if piece.length >= 1.2 * SHORT and int(name[1:]) % step not in (first, second, partly)
         }.values()
     )
     whole, single, copies = set(), set(), {}
     for number, disguise in enumerate(DISGUISES):
-        for source in (f"s{10 * number:02}", f"s{10 * number + 5:02}"):
+        for source in (f"s{step * number + place:02}" for place in (first, second)):
             copies[f"{disguise}-{source}"] = copied(people[source], disguise, ASSIGNMENT.rubric.expected)
             whole.add(frozenset((source, f"{disguise}-{source}")))
         source, path = long_pieces[number]
-        copies[f"s{10 * number + 7:02}"] = people[f"s{10 * number + 7:02}"] | copied(people[source], disguise, (path,))
-        single.add(frozenset((source, f"s{10 * number + 7:02}")))
+        copier = f"s{step * number + partly:02}"
+        copies[copier] = people[copier] | copied(people[source], disguise, (path,))
+        single.add(frozenset((source, copier)))
     works |= {work.id: work for work in read(copies, lecture, ASSIGNMENT)}
     ranked = [frozenset((pair.first.id, pair.second.id)) for pair in compared([*works.values()]).pairs]
     assert len(whole) == 10
     assert len(single) == 5
-    assert len(works) == 70  # so 2415 pairs
+    assert len(works) == size + 10
     assert max(map(ranked.index, whole)) < whole_within
     assert max(map(ranked.index, single)) < single_within
 

@@ -212,6 +212,8 @@ ASKED, OTHER = Draw("normal", 0.5, 2.0), Draw("uniform", 0.5, 2.0)
         (-ASKED.numbers((8, 16), 7, torch.float32, "cpu"), "numbers, mirrored: the bounds are swapped, or the sign is"),
         (ASKED.numbers((8, 16), 7, torch.float32, "cpu") * 2, "they have mean 1 and standard deviation 4"),
         (ASKED.numbers((8, 16), 7, torch.float32, "cpu").clamp(-2.5, 3.5), "they are clamped there"),
+        (ASKED.numbers((8, 16), 7, torch.float32, "cpu").clamp(max=1), "numbers beyond one bound are wrong: they are"),
+        (ASKED.numbers((8, 16), 7, torch.float32, "cpu") * 0 + 1, "all of these are the same number"),
         (ASKED.numbers((8, 16), 5000, torch.float32, "cpu"), "not the numbers of this draw; their mean is"),
     ],
 )

@@ -27,7 +27,7 @@ from grader.core.results.database import opened
 from grader.core.results.policy import days_late, undated
 from grader.core.results.report import Practice, Report
 from grader.core.results.statistics import Entry
-from grader.core.results.written import NotWritten, note, read_lines
+from grader.core.results.written import note, places
 from grader.core.run.class_run import Run
 from grader.core.run.executors import CHOICES, LOCAL, open_executor
 from grader.core.run.schedule import grade_all
@@ -124,7 +124,7 @@ def grade(
     )
     practice = needed("notebook_points", "--notebooks").read_practice(notebooks, rubric.practice) if notebooks else {}
     with Reader() as reader:
-        candidates = with_files(out, found(reader, paths, source, roster, every_attempt, out=out))
+        candidates = with_files(out, found(reader, paths, source, roster, every_attempt, out=out, apart=every_attempt))
         if dry_run:
             needed("diff", "--dry-run").print_preview(out, candidates, settings, reader)
             return
@@ -136,14 +136,14 @@ def grade(
                 opened(out) as connection,
             ):
                 run = Run(out, connection, candidates, settings, reader, not resume, replace_class, every_attempt)
-                note(out, paths, source, roster, every_attempt, replace_class)
+                note(out, paths, source, roster, every_attempt, replace_class, candidates)
                 _say_what_is_known(run)
                 if run.waiting:
                     grade_waiting(run, settings, executor, jobs)
                 entries = run.finish(practice)
         except KeyboardInterrupt:
             fail(f"stopped; {run.written if run else 0} of {len(candidates)} reports are in {out}.", 130)
-        _show(out, run, entries, practice)
+        _show(out, run, entries, practice, settings.language)
 
 
 def grade_waiting(run: Run, settings: Settings, executor: str, jobs: int) -> None:
@@ -182,9 +182,9 @@ def _say_what_is_known(run: Run) -> None:
         warn(f"{identifier}: report.json had been edited or deleted; restored from the ledger")
 
 
-def _show(out: Path, run: Run, entries: Sequence[Entry], practice: Mapping[str, Practice]) -> None:
+def _show(out: Path, run: Run, entries: Sequence[Entry], practice: Mapping[str, Practice], language: str) -> None:
     """Show the table, and say what went wrong."""
-    print_class(entries, OUT, "en")
+    print_class(entries, OUT, language)
     for isolation in sorted({environment.isolation for environment in run.environments}):
         if not {"landlock", "namespaces"} & set(isolation.split("+")):
             warn(f"isolation is only {isolation!r}; `grader doctor` shows what is missing.", "yellow")
@@ -244,12 +244,13 @@ def found(
     every_attempt: bool = False,
     expected: Expected | None = None,
     out: Path | None = None,
+    apart: bool = False,
 ) -> list[Candidate]:
     """Every submission below the paths.
 
     Without a ``source``, it is found out which platform they come from; the expected files are those of the rubric,
     unless others are given. With ``every_attempt``, what students handed in earlier is taken, too. Submissions with
-    reports in ``out`` keep their ids.
+    reports in ``out`` keep their ids; ``apart``, those of the same names elsewhere get others.
 
     Raises:
         UserError: If they cannot be found, or the roster is none.
@@ -258,10 +259,8 @@ def found(
         fail(f"--from {source}: not a source. Choose one of {', '.join(SOURCES)}.")
     listed = read_roster(roster) if roster else ()
     wanted = chosen().rubric.expected if expected is None else expected
-    known: frozenset[str] = frozenset()
-    with contextlib.suppress(NotWritten):
-        known = frozenset(line.id for line in (read_lines(out) if out else ()) if not absent(line.origin))
-    candidates = reader.discover(paths, source, listed, wanted, every_attempt, known)
+    known = places(out) if out else {}
+    candidates = reader.discover(paths, source, listed, wanted, every_attempt, known, apart)
     return moodle.with_lateness(candidates, roster) if roster and (moodle := extra("moodle")) else candidates
 
 

@@ -132,12 +132,9 @@ def refusals(rows: Iterable[Row]) -> list[str]:
 
 
 def blanks(rows: Iterable[Row]) -> list[str]:
-    """A line for each student without a grade, with the reason; for an excused one, with what people decided."""
-    return [
-        f"{row.student} ({row.report.submission.id}): left blank; {row.remark if row.excused else row.blank}"
-        for row in rows
-        if row.blank
-    ]
+    """Who gets no grade, by reason; the reason of an excused student is what people decided."""
+    told = ((row.remark if row.excused else row.blank, row) for row in rows if row.blank)
+    return grouped("left blank", ((why, f"{row.student} ({row.report.submission.id})") for why, row in told))
 
 
 def remarks(rows: Iterable[Row]) -> list[str]:

@@ -35,6 +35,8 @@ from .submission import (
 
 MAX_ID_BYTES = 100  # in UTF-8; names of files made from an id are longer, and a file system allows 255
 MAX_MESSAGE = 2000  # characters of a reason or a notice
+Place = tuple[str, str]  # the folder or archive that holds a submission, and what it is called there
+NOWHERE: Place = ("", "")  # where earlier versions noted no place
 MARK = 8  # hexadecimal digits that stand for the cut part of a long name
 # No id is such a name: what commands write beside the folders of submissions, and their unfinished files (a name with a
 # dot at its start is no id either); `submissions`, where earlier versions unpacked hand-ins; what Windows reserves.
@@ -50,12 +52,14 @@ class Candidate:
     """A submission that has been found; it is read when it is graded.
 
     Attributes:
+        id: Until :func:`~.discover.discover` makes an id of it, what it is called.
         path: The folder or the archive that holds it.
         part: The part of ``path`` that belongs to it: all, unless ``path`` is an export.
         origin: Whose it is, where that is known.
         reason: Why there is nothing to read; None if there may be something.
         expected: The files that are asked for.
         taken: Files that stand for others, as staff decided.
+        name: What its id was made of, by which a later run knows it; each surrogate is written as an escape.
     """
 
     id: str
@@ -67,6 +71,12 @@ class Candidate:
     reason: Message | None = None
     expected: Expected = field(default_factory=dict)
     taken: Taken = field(default_factory=dict)
+    name: str = ""
+
+    @property
+    def place(self) -> Place:
+        """Where it was found."""
+        return escaped(str(self.path)), self.name
 
     @property
     def called(self) -> str:
@@ -134,9 +144,9 @@ def folded(name: str) -> str:
     return unicodedata.normalize("NFKD", name).casefold()
 
 
-def identifier(path: Path) -> str:
-    """An id from the name of a file or folder, without characters that trouble a file system or a terminal."""
-    return safe_id(without_archive_suffix(path.name))
+def escaped(text: str) -> str:
+    """A file's name that can be written as UTF-8: a byte that is none is an escape."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def spelled(name: str) -> str:

@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import os
 import zipfile
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path, PurePosixPath
@@ -15,8 +15,17 @@ from grader import SUBMITTED
 from grader.core.extras import extra
 from grader.core.messages import UserError, say
 
-from .archives import INSTEAD, OTHERS, START_BYTES, archive_kind, is_archive_name, read_entry, zip_entries
-from .candidate import Candidate, folded, identifier, read_file, safe_id
+from .archives import (
+    INSTEAD,
+    OTHERS,
+    START_BYTES,
+    archive_kind,
+    is_archive_name,
+    read_entry,
+    without_archive_suffix,
+    zip_entries,
+)
+from .candidate import NOWHERE, Candidate, Place, escaped, folded, read_file, safe_id
 from .layout import expected_path
 from .origin import Found, Part, Student
 from .roster import latest, with_roster
@@ -108,7 +117,8 @@ def discover(
     roster: Sequence[Student] = (),
     expected: Expected = ANYTHING,
     every_attempt: bool = False,
-    known: Collection[str] = (),
+    known: Mapping[str, Place] | None = None,
+    apart: bool = False,
 ) -> list[Candidate]:
     """Every submission below ``paths``, with unique ids, sorted by id.
 
@@ -118,29 +128,51 @@ def discover(
         roster: Everyone who should have handed in; whoever has not becomes a candidate with nothing to read.
         expected: The files that are asked for.
         every_attempt: Whether to keep what the same students handed in earlier as well.
-        known: Ids of submissions found earlier, which stay theirs if ``ADA`` arrives beside ``ada``.
+        known: Ids of submissions found earlier, and where each was found. They stay theirs if ``ADA`` arrives beside
+            ``ada``, or ``a b`` beside ``a_b``.
+        apart: Whether a submission of the same name in another place is another one, rather than its new version.
 
     Raises:
         IntakeError: If a path does not exist, or holds nothing that could be a submission.
     """
     candidates = [candidate for path in paths for candidate in _candidates(path, source, expected)]
-    found: dict[str, Candidate] = {}
-    earlier = {*map(folded, known)}
     named = with_roster(candidates, roster) if roster else candidates
-    for candidate in named if every_attempt else latest(named):
-        wanted = candidate.id
-        ids = itertools.chain([wanted], (f"{wanted}-{number}" for number in itertools.count(2)))
-        free = (one for one in ids if folded(one) not in found)
-        name = next(one for one in free if one in known or folded(one) not in earlier)
-        found[folded(name)] = replace(candidate, id=name, expected=expected)
-    return sorted(found.values(), key=lambda candidate: candidate.id)
+    named = [replace(one, name=escaped(one.id), expected=expected) for one in named]
+    found = _with_ids(named if every_attempt else latest(named), known or {}, apart)
+    return sorted(found, key=lambda candidate: candidate.id)
+
+
+def _with_ids(candidates: Sequence[Candidate], known: Mapping[str, Place], apart: bool) -> Iterator[Candidate]:
+    """The candidates, each with the id that it had, or else one that nobody has had under another name."""
+    theirs: dict[Place, list[str]] = {}
+    for name, place in known.items():
+        theirs.setdefault(place, []).append(name)
+    here = {name for candidate in candidates for name in theirs.get(candidate.place, ())}
+    taken = {*map(folded, known)}
+    for candidate in candidates:
+
+        def free(name: str, called: str = candidate.name) -> bool:
+            place = known.get(name) if name not in here else None
+            newer = place and (place == NOWHERE or (called in (place[1], name) and not apart))
+            return bool(newer) or folded(name) not in taken
+
+        wanted, had = safe_id(candidate.id), theirs.get(candidate.place)
+        numbered = itertools.chain([wanted], (f"{wanted}-{number}" for number in itertools.count(2)))
+        name = had.pop(0) if had else next(filter(free, numbered))
+        here.add(name)
+        taken.add(folded(name))
+        yield replace(candidate, id=name)
+
+
+def _called(path: Path) -> str:
+    return without_archive_suffix(path.name)
 
 
 def _candidates(path: Path, source: str | None, expected: Expected) -> list[Candidate]:
     if not path.exists():
         raise IntakeError(f"{path}: no such file or folder. Give a submission, a folder of submissions, or a zip.")
     there = path.resolve()  # a link is followed if a person named it, and not in a folder of students' files
-    whole = [Candidate(identifier(there if path.is_dir() else path), there)]
+    whole = [Candidate(_called(there if path.is_dir() else path), there)]
     if path.is_dir():
         if source is None and _is_submission(there, expected):
             return whole
@@ -210,7 +242,7 @@ def _in_export(top: Listing, source: str | None, expected: Expected) -> list[Can
 
 def _candidate(found: Found, listing: Listing) -> Candidate:
     part = listing.rooted(found.part)
-    return Candidate(safe_id(found.id), listing.path, part=part, origin=found.origin, notices=found.notices)
+    return Candidate(found.id, listing.path, part=part, origin=found.origin, notices=found.notices)
 
 
 def _each(listing: Listing, claimed: Collection[str], expected: Expected) -> list[Candidate]:
@@ -229,10 +261,10 @@ def _each(listing: Listing, claimed: Collection[str], expected: Expected) -> lis
             continue
         reason = LOOSE.filled(called=name) if loose else None
         if listing.path.is_dir() and (is_folder or is_archive_name(name) or path.is_symlink()):
-            found.append(Candidate(identifier(path), path, reason=reason))
+            found.append(Candidate(_called(path), path, reason=reason))
         else:
             part = listing.rooted(Part(below=name) if is_folder else Part(files={name: name}))
-            found.append(Candidate(identifier(path), listing.path, part=part, reason=reason))
+            found.append(Candidate(_called(path), listing.path, part=part, reason=reason))
     return found
 
 

@@ -13,7 +13,7 @@ import socket
 import subprocess
 import sys
 import traceback
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TypeVar
@@ -22,7 +22,7 @@ from grader import REPOSITORY
 from grader.core.bounds import bound_memory, bound_time
 from grader.core.messages import say
 
-from .candidate import Candidate
+from .candidate import Candidate, Place
 from .discover import IntakeError, discover
 from .origin import Student
 from .submission import ANYTHING, Expected, Submission
@@ -79,7 +79,8 @@ class Reader(contextlib.AbstractContextManager["Reader"]):
         roster: Sequence[Student] = (),
         expected: Expected = ANYTHING,
         every_attempt: bool = False,
-        known: Collection[str] = (),
+        known: Mapping[str, Place] | None = None,
+        apart: bool = False,
     ) -> list[Candidate]:
         """Every submission below ``paths``; see :func:`~grader.core.intake.discover.discover`.
 
@@ -88,7 +89,7 @@ class Reader(contextlib.AbstractContextManager["Reader"]):
         """
         paths = list(paths)
         try:
-            return self.ask(DISCOVERY_CPU_S, discover, paths, source, roster, expected, every_attempt, known)
+            return self.ask(DISCOVERY_CPU_S, discover, paths, source, roster, expected, every_attempt, known, apart)
         except MemoryError:
             problem = f"takes more than {MEMORY_MIB} MiB"
         except _Died as death:

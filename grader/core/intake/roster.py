@@ -17,7 +17,7 @@ from pathlib import Path
 
 from grader.core.messages import UserError, say
 
-from .candidate import Candidate, safe_id
+from .candidate import Candidate
 from .origin import Origin, Student, clean
 
 MAX_BYTES = 16 << 20
@@ -191,4 +191,4 @@ def _absent(student: Student) -> Candidate:
     """A candidate for a student in the roster who has handed in nothing."""
     reason = say("No submission: {called} is in the roster but did not submit.", called=str(student))
     origin = Origin(source="roster", students=(student,))
-    return Candidate(safe_id(student.id or student.name or student.email), Path(), origin=origin, reason=reason)
+    return Candidate(student.id or student.name or student.email, Path(), origin=origin, reason=reason)

@@ -18,10 +18,10 @@ from grader.core.intake.submission import Submission
 from grader.core.messages import Message, as_data, say
 from grader.core.results.outcome import (
     ALL,
+    ALONE,
     ALSO,
     APART,
     NOTHING_LOST,
-    PASSES_ALONE,
     CaseResult,
     Outcome,
     by_property,
@@ -147,20 +147,18 @@ class Judge:
     def _diagnosed(self, student: Student, name: str, cases: list[CaseResult]) -> tuple[list[CaseResult], str | None]:
         """The cases of a failed property, and the mistake behind them, if one is known.
 
-        Where none is, the first failing case is run again with no other before it. If it passes then, its message
-        says so, and the mistake follows from that.
+        Where none is, the first failing case is run again with no other before it, at most once in vain. If it passes
+        then, its message says so, and the mistake follows from that.
         """
         diagnosis = self._assignment.part("diagnose")
         first = next(case for case in cases if case.outcome is Outcome.FAILED)
         mistake: str | None = diagnosis.diagnose(student, name, _failing(cases))
-        if mistake is not None or first is cases[0]:
+        if mistake is not None or first is cases[0] or student.in_vain:
             return cases, mistake
         student.announce(name)
-        student.begin(name)
-        alone = self._tests.run_alone(student, first)
-        if alone.outcome is not Outcome.PASSED or alone.excuses:
+        if not student.passes_alone(lambda: self._tests.passes(student, first)):
             return cases, None
-        told = replace(first, message=first.message.then(say(PASSES_ALONE)))
+        told = replace(first, message=first.message.then(ALONE))
         cases = [told if case is first else case for case in cases]
         return cases, diagnosis.diagnose(student, name, _failing(cases))
 

@@ -77,6 +77,7 @@ class Student:
         self.property_id = ""  # the property that is judged
         self.excuses: list[Excuse] = []  # of the present case
         self.read: list[Reading] = []  # the readings that the present case has used
+        self.in_vain: set[str] = set()  # properties of which something has failed alone, too
         self.has_read = False  # whether a verdict follows from more than replies: from a reading, or from the text
         self.turns = True  # whether a constructor that refuses its sizes is asked again
 
@@ -100,6 +101,7 @@ class Student:
             around: Gives what stands between the cases and their worker.
         """
         self.start_afresh()
+        self.in_vain.discard(property_id)
         self._around = around
         if self.condemns(property_id):
             self._gave_out = InvalidReply(say("judging this output exceeded the judge's limits; not tried again"))
@@ -124,6 +126,19 @@ class Student:
         finally:
             self.start_afresh()
             vars(self).update(before)
+
+    def passes_alone(self, passes: Callable[[], bool]) -> bool:
+        """Whether something that fails passes where a new worker is asked for nothing before it.
+
+        That takes a worker. So once it was in vain, it is not tried again in the same property.
+        """
+        if self.property_id in self.in_vain:
+            return False
+        with self.aside():
+            alone = passes()
+        if not alone:
+            self.in_vain.add(self.property_id)
+        return alone
 
     def with_stand_in(self, name: str) -> Student:
         """The same submission in another worker, where a stand-in records what the function ``name`` is called with.

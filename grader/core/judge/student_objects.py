@@ -103,14 +103,14 @@ class StudentFunction:
         return InvalidReply(say("{name} returned {kind} instead of one tensor", name=self.name, kind=kind))
 
     def gradients(
-        self, *arguments: Tensor, upstream: Tensor, between: Sequence[Tensor] = (), frozen: bool = False
+        self, *arguments: Tensor, upstream: Tensor, between: Sequence[Tensor] = (), alone: str = ""
     ) -> Gradients:
         """Call it, perhaps again with ``between``, and send the gradient ``upstream`` back through the first call.
 
-        If it is ``frozen``, its parameters take no gradient.
+        ``alone`` may say that only the ``"arguments"`` or only the ``"parameters"`` take a gradient.
         """
         values: dict[str, Any] = {"target": self.target, "arguments": list(arguments), "upstream": upstream}
-        values |= ({"between": list(between)} if between else {}) | ({"frozen": True} if frozen else {})
+        values |= ({"between": list(between)} if between else {}) | ({"alone": alone} if alone else {})
         reply = self.student.request(self.name, "backward", **values)
         if isinstance(reply, dict) and reply.get("several") is True:
             self._charge_in_one_property()

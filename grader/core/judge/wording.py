@@ -17,6 +17,7 @@ ALIKE = say("all of these are the same number")
 PLACES = "{what}: shape {shape}, {n} of {all} elements wrong, the first at {place}"
 STEPS = "largest error in rounding steps: {worst}; allowed: {limit}"
 SAME_MULTIPLE = "all of these are {factor} times the expected value"
+SLIGHT_FACTOR = say("all of these are off by the same factor, close to 1")
 ORDER = "along dimension {dim}, {here} hold the values that belong at {there}"
 MOST = 0.5  # of the elements at some places: then the places say more than the first one does
 LARGE = 10_000  # from here on, two decimals would be more than six digits
@@ -67,7 +68,7 @@ def relation(values: Tensor, expected: Tensor, scale: Tensor) -> Message | None:
             if abs(float(first) + 1) <= SAME_FACTOR:
                 return say("all of these have the opposite sign")
             if abs(float(first) - 1) > VISIBLE:
-                return say(SAME_MULTIPLE, factor=in_two_decimals(float(first)))
+                return say(SAME_MULTIPLE, factor=as_factor(float(first)))
         constant |= share < VISIBLE  # so do numbers that were rounded alike
         sizes = values.abs()
         cut = (sizes <= expected.abs()) & (values * expected > 0) & ((sizes - sizes[0]).abs() <= SAME_FACTOR * sizes[0])
@@ -90,7 +91,11 @@ def pattern(actual: Tensor, expected: Tensor, wrong: Tensor) -> list[Message]:
         expected: What should have come, of the same shape.
         wrong: Which elements are wrong.
     """
-    found: list[Message] = []
+    factors = actual[wrong] / expected[wrong]
+    off = (first := factors.median()) - 1
+    rounded_alike = len(expected[wrong].abs().frexp().mantissa.unique()) < ENOUGH  # or such numbers, by the same factor
+    close = abs(float(off)) <= VISIBLE and not rounded_alike and bool(((factors - first).abs() <= off.abs() / 8).all())
+    found = [SLIGHT_FACTOR] * close
     for dim, size in enumerate(wrong.shape):
         if size < 2 or wrong.numel() == size:
             continue  # a single element may agree by coincidence
@@ -147,6 +152,11 @@ def _share(share: float) -> Message:
 def in_two_decimals(value: float) -> str:
     """A number that a submission has a say in: with more digits, a message could carry a number of a test's input."""
     return f"{round(value, 2) + 0.0:g}" if abs(value) < LARGE else f"{value:.2g}"
+
+
+def as_factor(value: float) -> str:
+    """Such a number, as a power of ten where two decimals would make zero of it."""
+    return f"{value:.0e}" if abs(value) < 0.005 else in_two_decimals(value)
 
 
 def round_to(value: float, digits: int) -> float:

@@ -8,8 +8,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
+from grader.core.intake.candidate import NOWHERE, Candidate, Place
+from grader.core.intake.origin import absent
 from grader.core.messages import UserError
 from grader.core.rubric import first_problem
 
@@ -88,9 +90,14 @@ class Sources(Record):
 
 
 class Runs(Record):
-    """What every ``grade`` into a folder was given, the last one at the end; each added to the class."""
+    """What every ``grade`` into a folder was given, the last one at the end; each added to the class.
+
+    Attributes:
+        found: From an id to where that submission was found, relative to the folder of reports, and its name there.
+    """
 
     runs: list[Sources]
+    found: dict[str, Place] = Field(default_factory=dict)
 
 
 NOTED: TypeAdapter[Runs | Sources] = TypeAdapter(Runs | Sources)  # earlier versions noted one run alone
@@ -103,6 +110,7 @@ def note(
     roster: Path | None,
     every_attempt: bool = False,
     replace: bool = False,
+    candidates: Iterable[Candidate] = (),
 ) -> None:
     """Note in a folder of reports where its submissions lie, beside what earlier runs noted unless they are replaced.
 
@@ -113,13 +121,26 @@ def note(
     relative = [os.path.relpath(path, here) for path in paths]
     kept = os.path.relpath(roster, here) if roster else None
     last = Sources(paths=relative, source=source, roster=kept, every_attempt=every_attempt)
-    earlier = [] if replace else [run for run in runs(out) if run.paths != last.paths]
-    write_json(out / SOURCES, Runs(runs=[*earlier, last]))
+    before = Runs(runs=[]) if replace else noted(out)
+    earlier = [run for run in before.runs if run.paths != last.paths]
+    real = os.path.realpath(out)
+    now = {one.id: (os.path.relpath(one.place[0], real), one.name) for one in candidates if not absent(one.origin)}
+    write_json(out / SOURCES, Runs(runs=[*earlier, last], found=before.found | now))
 
 
-def runs(out: Path) -> list[Sources]:
-    """What was noted, the last run at the end; empty where the file is missing or damaged."""
+def noted(out: Path) -> Runs:
+    """What was noted; nothing where the file is missing or damaged."""
     with contextlib.suppress(OSError, ValidationError):
-        noted = NOTED.validate_json((out / SOURCES).read_bytes())
-        return noted.runs if isinstance(noted, Runs) else [noted]
-    return []
+        found = NOTED.validate_json((out / SOURCES).read_bytes())
+        return found if isinstance(found, Runs) else Runs(runs=[found])
+    return Runs(runs=[])
+
+
+def places(out: Path) -> dict[str, Place]:
+    """Where each submission of the class was found; in a folder of an earlier version, ids alone."""
+    real = os.path.realpath(out)
+    if found := noted(out).found:
+        return {one: (os.path.normpath(os.path.join(real, path)), name) for one, (path, name) in found.items()}
+    with contextlib.suppress(NotWritten):
+        return {line.id: NOWHERE for line in read_lines(out) if not absent(line.origin)}
+    return {}

@@ -200,7 +200,7 @@ class Operations:
         arguments: list[Any],
         upstream: Tensor,
         between: Sequence[Any] = (),
-        frozen: bool = False,
+        alone: str = "",
     ) -> dict[str, Any]:
         """Call it, then send ``upstream`` back; returns gradients of floating-point arguments and of parameters.
 
@@ -208,12 +208,12 @@ class Operations:
         another property judges whether they are parameters. The call gets copies of the arguments, so that code that
         changes its input has gradients, too. The output may differ from ``upstream`` in shape, but not in the number of
         elements. With arguments for it, a call ``between`` comes before the way back, as where layers share weights.
-        Where the module is ``frozen``, they require no gradient.
+        ``alone`` says if only the arguments, as of a frozen module, or only the parameters require a gradient.
         """
-        leaves = list(map(_leaf, arguments))
+        leaves = [_leaf(argument, alone != "parameters") for argument in arguments]
         parameters = self._parameters_of(target)
         for parameter in parameters:
-            parameter.requires_grad_(parameter.is_floating_point() and not frozen)
+            parameter.requires_grad_(parameter.is_floating_point() and alone != "arguments")
             parameter.grad = None  # what other modules that share it have sent
         output = self._target(target)(*(a.clone() if isinstance(a, Tensor) else a for a in leaves))
         if between:
@@ -389,10 +389,10 @@ def _stores(module: nn.Module) -> Iterator[list[Tensor]]:
     yield [value for part in module.modules() for value in vars(part).values() if isinstance(value, Tensor)]
 
 
-def _leaf(argument: Any) -> Any:
+def _leaf(argument: Any, asked: bool = True) -> Any:
     """An argument that a gradient is asked for, if it can have one."""
     has_one = isinstance(argument, Tensor) and argument.is_floating_point()
-    return argument.requires_grad_() if has_one else argument
+    return argument.requires_grad_(asked) if has_one else argument
 
 
 def _dense(gradient: Tensor | None) -> Tensor | None:

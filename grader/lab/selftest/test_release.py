@@ -62,6 +62,7 @@ def notebook(*sources: str, kind: str = "code") -> str:
 
 
 @pytest.mark.process
+@pytest.mark.covered
 @pytest.mark.usefixtures("built", "signatures")
 def test_a_bundle_without_notebooks_mentions_no_handbook(tmp_path: Path) -> None:
     out = tmp_path / "out"

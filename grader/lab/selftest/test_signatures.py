@@ -104,6 +104,15 @@ def test_more_than_mistakes_is_a_leak(place: tuple[str, ...], value: object) -> 
     assert all(line.startswith(f"{SIGNATURES}: ") for line in found)
 
 
+def test_signatures_of_an_earlier_rubric_are_told_with_the_command_that_renews_them() -> None:
+    hint = RUBRIC.misconception(FIRST).hint.en
+    (edited,) = leaked(TEXT.replace(hint, "Another hint."))
+    assert f"the hints of {FIRST} differ from those of the rubric" in edited
+    renamed = leaked(TEXT.replace(f'"{FIRST}"', '"renamed"'))
+    assert any("renamed is not in the rubric" in line for line in renamed)
+    assert all("run `make signatures`" in line for line in (edited, *renamed))
+
+
 def test_what_json_passes_over_is_a_leak_and_mistakes_alone_are_none() -> None:
     assert leaked(TEXT) == []
     assert leaked(TEXT.replace("{", '{"causes":{"the answer":42},', 1)) == [

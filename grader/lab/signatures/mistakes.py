@@ -99,7 +99,11 @@ def more_than_mistakes(data: bytes, rubric: Rubric) -> Iterator[str]:
                     or {*also} - {*rubric.properties}
                 ):
                     yield f"{key} is not the signature of a known mistake"
-        yield from (f"{name} is not a mistake of the rubric" for name in hints if hints[name] != known.get(name))
+        for name in hints:
+            if name not in known:
+                yield f"{name} is not in the rubric. If it was renamed or deleted, run `make signatures`"
+            elif hints[name] != known[name]:
+                yield f"the hints of {name} differ from those of the rubric. If they were edited, run `make signatures`"
     except (ValueError, TypeError, KeyError, AttributeError):
         yield "is not made of signatures and hints"
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from typer.testing import Result
 
-from grader.core.cli.terminal import read_graded
+from grader.core.cli.terminal import chosen, read_graded
 from grader.core.grades.graded import FILE, FOLDER
 from grader.core.results.database import LEDGER, opened
 from grader.core.results.outcome import Outcome
@@ -438,3 +438,14 @@ def test_who_knows_the_other_decision_may_decide_otherwise(mates: Path) -> None:
 def test_a_grader_whose_name_is_no_file_is_refused(mates: Path) -> None:
     refused = decide(mates, "ada", "--comment", "Hm.", "--as", "../kim", code=2)
     assert "--as ../kim: use letters, digits, dots, hyphens and underscores." in refused.stderr
+
+
+def test_who_replaces_the_decision_of_another_person_reads_which(mates: Path) -> None:
+    decide(mates, "ada", "--override", "mean", "--points", "3", *WHY, "--who", "kim")
+    (ruling,) = read(mates)
+    again = decide(mates, "ada", "--override", "mean", "--points", "2", *WHY, "--who", "lee").stdout
+    what = ruling.for_student(chosen().rubric, "en")
+    assert f"ada: replaces the decision of kim {ruling.decision.when.isoformat()}: {what}\n" in again
+    assert "3" in what
+    own = decide(mates, "ada", "--override", "mean", "--points", "1", *WHY, "--who", "lee").stdout
+    assert "replaces the decision" not in own

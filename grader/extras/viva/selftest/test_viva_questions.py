@@ -35,6 +35,8 @@ from grader.extras.viva.study import (
 from grader.lab.release.leaks import leaks
 from grader.selftest import long_only
 
+pytestmark = pytest.mark.covered
+
 TITLES = {name: prop.title["en"] for name, prop in ASSIGNMENT.rubric.properties.items()}
 NORM, VOCAB = "src/modeling/norm.py", "src/modeling/vocab_emb.py"
 ROPE, ROTARY = "src/modeling/pos_emb.py", "src/functional.py"
@@ -360,7 +362,7 @@ def test_a_wrong_submission_is_asked_about_what_it_does(start: Counting) -> None
 def test_stubs_and_code_that_never_ends_are_asked_nothing(start: Counting) -> None:
     assert pool(studied(start, SMALL.stubs(), SMALL), SMALL) == []
     files = SMALL.solution()
-    files["src/swiglu.py"] += "\nwhile True:\n    pass\n"
+    files["src/swiglu.py"] += "\nimport time\nwhile True:\n    time.sleep(60)\n"
     assert {study.task.id for study in studied(start, files, SMALL)} == {"task1"}
 
 

@@ -96,6 +96,12 @@ SLIPS = (
     slip(
         "rms_of_the_first_group", GROUPS, "norm_groups_share", mean="groups.square().mean(-1, keepdim=True)[..., :1, :]"
     ),
+    slip(
+        "bfloat16_beside_a_wide_gamma",
+        WIDE,
+        "norm_step_in_16_bits",
+        convert="input if (input.dtype, self.gamma.dtype) == (torch.bfloat16, torch.float32) else input.float()",
+    ),
     slip("eps_outside", EPS, "norm_eps_outside", root="(mean_square.sqrt() + self.eps)"),
     slip("eps_absent", EPS, "norm_eps_absent", "eps_default eps_in_gamma_dtype", root="mean_square.sqrt()"),
     slip(
@@ -261,6 +267,17 @@ SLIPS = (
     slip("detached_rms", BACK, "norm_detached_rms", detach=".detach()"),
     slip("detached_weight", BACK, "gradient_cut", scaled="(groups / rms).flatten(-2) * weight.detach()"),
     slip("detached_input", BACK, "gradient_cut", convert="input.detach().float()"),
+    slip(
+        "first_layer_left_out",
+        BACK,
+        "gradient_cut",
+        scaled="(groups / rms).flatten(-2) * (weight if input.requires_grad else weight.detach())",
+    ),
+    slip(
+        "groups_of_zeros_left_out",
+        BACK,
+        root="(mean_square + self.eps).sqrt().where(mean_square.amax((0, 1), keepdim=True) > 0, 1)",
+    ),
     slip("no_grad", BACK, "gradient_cut", wrap="forward = torch.no_grad()(forward)"),
     slip("detached_output", BACK, "gradient_cut", like=".detach().to(input.dtype)"),
     slip("in_place", PURE, "input_changed", "centred", scaled="groups.div_(rms).flatten(-2) * weight"),

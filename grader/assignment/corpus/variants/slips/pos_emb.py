@@ -76,6 +76,7 @@ BACK, EXACT = "rotary_backward", "rope_exact_angles"
 ANGLES = f"{BASE} {EXACT}"
 
 SLIPS = (
+    slip("dynamic_of_the_last_module", STATIC, "state_shared", rope_more="type(self).last = dynamic", kept="self.last"),
     slip(
         "scaled_positions", ANGLES, "rope_scaled_positions", base="self.base", positions=RIGHT["positions"] + ".div(k)"
     ),

@@ -68,6 +68,7 @@ SLIPS = (
     slip("lost_first", OWNED, "shard_lost_edge_row", below="rows <= 0"),
     slip("lost_last", OWNED, "shard_lost_edge_row", above="rows >= self.n - 1"),
     slip("start_of_world", OWNED, first="rank * world_size"),
+    slip("start_by_a_quotient", OWNED, first="int(vocab_size * (rank / world_size))"),
     slip("start_one_late", OWNED, first="rank * (vocab_size // world_size) + 1"),
     slip(
         "strided_ownership",
@@ -86,12 +87,18 @@ SLIPS = (
         "strided_ownership lost_last",
         masked="out.masked_fill(below.unsqueeze(-1), 0)",
     ),
-    slip("clamped_both", ZEROS, "shard_clamped_ids", "lost_first lost_last float32_zeros", masked="out"),
+    slip(
+        "clamped_both",
+        ZEROS,
+        "shard_clamped_ids",
+        "lost_first lost_last float32_zeros owner_by_the_reciprocal",
+        masked="out",
+    ),
     slip(
         "wrapped",
         ZEROS,
         "shard_wrapped_ids",
-        "lost_first lost_last ranks_reversed float32_zeros",
+        "lost_first lost_last ranks_reversed float32_zeros owner_by_the_reciprocal",
         lookup="rows % self.n",
         masked="out",
     ),
@@ -126,12 +133,15 @@ SLIPS = (
         "unmasked_where_most_ids_are_own_in_evaluation",
         ZEROS,
         "shard_one_mode",
-        masked="out if not self.training and bool((below | above).float().mean() < 0.5) "
-        "else out.masked_fill((below | above).unsqueeze(-1), 0)",
+        "owner_by_the_reciprocal",  # in one mode, own ids are right again
+        masked="(out if not self.training and bool((below | above).float().mean() < 0.5) "
+        "else out.masked_fill((below | above).unsqueeze(-1), 0))",
     ),
     slip(
         "owner_by_the_reciprocal",
         OWNED,
+        None,
+        "shard_ids_in_place",  # the owner would be that of the ids already shifted
         below="(input_ids * (1 / self.n)).long() < self.rank",
         above="(input_ids * (1 / self.n)).long() > self.rank",
     ),
@@ -195,6 +205,7 @@ SLIPS = (
         "shard_mean_for_std",
         SEED,
         "init_other_scale",
+        "shard_seed_default",  # by default, all numbers are 1, whatever the seed
         s_draw="self.shard.normal_(self.std, self.mean, generator=generator)",
     ),
     slip("shard_uniform", SEED, "init_other_distribution", s_draw="self.shard.uniform_(generator=generator)"),

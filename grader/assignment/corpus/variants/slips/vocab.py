@@ -61,6 +61,12 @@ SLIPS = (
     slip("reversed_rows", LOOK, v_look="table.flip(0)[ids]"),
     slip("last_id_clamped", LOOK, None, "vocab_flat_parameter", v_ids="input_ids.clamp(max=self.table.shape[0] - 2)"),
     slip("half_precision_ids", LOOK, "vocab_lookup_16_bit_ids", v_ids="input_ids.half().long()"),
+    slip(
+        "byte_ids",
+        LOOK,
+        "vocab_lookup_16_bit_ids",
+        v_ids="input_ids.to(torch.int8).long() if len(self.table) <= 256 else input_ids",
+    ),
     slip("short_ids", LOOK, "vocab_lookup_16_bit_ids", v_ids="input_ids.short().long()"),
     slip("rows_before_the_largest_id", LOOK, None, "vocab_flat_parameter", v_look="table[-int(ids.max()) - 1 :][ids]"),
     slip(
@@ -72,11 +78,19 @@ SLIPS = (
     slip(
         "half_where_the_table_is_frozen",
         LOOK,
+        None,
+        "vocab_plain_tensor",  # which requires_grad_() does not reach
         v_table="self.table if self.table.requires_grad else self.table.half().to(self.table.dtype)",
     ),
     slip("columns_counted_in_half", LOOK, v_look="table[:, torch.arange(table.shape[1]).half().long()][ids]"),
     slip("tiny_entries_dropped", LOOK, v_like=".where(table[ids].abs() > 1e-6, 0)"),
-    slip("rows_through_float32", LOOK, v_look="table.float()[ids].to(table.dtype)"),
+    slip(
+        "rows_through_float32",
+        LOOK,
+        None,
+        "vocab_dtype_ignored vocab_output_float32",  # through float32 anyway
+        v_look="table.float()[ids].to(table.dtype)",
+    ),
     slip("long_sequences_sorted", LOOK, v_ids="input_ids.sort().values if input_ids.shape[1] > 20 else input_ids"),
     slip("sequence_first", LOOK, "output_shape", v_like=".transpose(0, 1)"),
     slip("normalised_rows", LOOK, "lookup_rows_scaled", v_like=" / table[ids].norm(dim=-1, keepdim=True)"),
