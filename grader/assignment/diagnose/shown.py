@@ -265,6 +265,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "rope_dynamic_shrinks": tuple(
         of_ratio(rope.CALL_AFTER, s=s, k=smallest_even_ratio(s, rope.MS), lacks=(rope.ALONE_RIGHT, rope.SWITCHED))
         for s in GROWS
+        if s != 4 * rope.MS - 1  # asked after 4 * MS, which has the same ratio
     ),
     "rope_growth_piles_up": (of_ratio(rope.CALL_AFTER, s=GROWS, k=rope.PILED_UP),),
     "rope_growth_of_initial_ratio": (of_ratio(rope.CALL, ratio=range(2, 6)), told(rope.FEW_ROWS, ratio=range(2, 6))),
@@ -288,6 +289,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
 
 # From a cause to clues of which at least one of its cases fits one.
 NEEDED: Final[Mapping[str, tuple[Clue, ...]]] = {
+    "earlier_call_remembered": (HISTORY,),
     "output_reused": (LATER_CHANGES,),  # memory that is reused may still hold what an earlier call wrote
     "output_shape": (SHAPE_DIFFERS,),
     "lookup_rows_scaled": (ROWS_SCALED,),

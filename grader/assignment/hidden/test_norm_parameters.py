@@ -14,7 +14,6 @@ from torch import Tensor
 from grader.assignment import oracle
 from grader.assignment.hidden.checks import (
     AFTER,
-    ALONE,
     FIRST_TOO,
     IN_EVALUATION,
     OF_INPUT,
@@ -69,6 +68,7 @@ from grader.assignment.model.normalising import (
 )
 from grader.assignment.model.parameters import drawn, gradient_of
 from grader.testing import (
+    ALONE,
     DTYPES,
     INPUT_GRADIENT_LIMIT,
     PARAMETER_GRADIENT_LIMIT,

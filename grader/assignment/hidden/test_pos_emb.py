@@ -438,7 +438,8 @@ def test_earlier_calls_leave_no_trace(ropes: Ropes, seed: int, dynamic: bool) ->
         Step(input=normal(seed, "call", k, shape=(2, 4 - k % 2, 4 + k % 2, DIM)).to(ropes.device)) for k in range(3)
     ]
     narrow_dtype = torch.float16 if dynamic else torch.bfloat16  # a submission may refuse one of them
-    narrow = Step(input=normal(seed, "narrow", shape=(2, 4, 5, DIM)).to(narrow_dtype).to(ropes.device))
+    narrow_input = normal(seed, "narrow", shape=(2, 4, 5, DIM)).to(narrow_dtype).to(ropes.device)
+    narrow = Step(input=narrow_input)
 
     def excuse(fault: StudentFault) -> None:
         ropes.excuse(fault, RANDOM if is_random(fault) else (*TURNED, "rope_buffers"))
@@ -447,7 +448,7 @@ def test_earlier_calls_leave_no_trace(ropes: Ropes, seed: int, dynamic: bool) ->
         module, again = ropes.new(dynamic=dynamic), Step(input=ropes.input(SHORT))
         wanted = ropes.turn(module, SHORT)
         try:
-            ropes.called(module, narrow.input)
+            ropes.called(module, narrow_input)
         except StudentFault as fault:
             excuse(fault)
         what = say(OTHERWISE, what=again.told, before=narrow.told)

@@ -274,14 +274,18 @@ def _property_report(name: str, outcome: Outcome, cases: Sequence[CaseResult], m
 def _set_apart(cases: Sequence[CaseResult]) -> tuple[dict[str, list[Message]], list[Message]]:
     """What the ids of failing cases say and those of passing ones do not, such as a mode, a dtype or ``s=25``.
 
-    A dtype is a condition in whichever test of the property it is, any other word among the cases of its own test. If
-    a word tells the cases apart, dtypes are left out: they may go with it by chance. Students read the first failing
+    A dtype is a condition in whichever test of the property it is, any other word among the cases of its own test. It
+    is one only if two cases that differ in nothing else end differently: several words may change together. If a word
+    tells the cases apart, dtypes are left out: they may go with it by chance. Students read the first failing
     case; if that one is in 16 bits and all float32 cases fail, a message says so, unless it is about dtypes itself.
 
     Returns:
         What words say of a test's cases, and what dtypes say, which holds for the cases that are named after a dtype.
     """
     axes: dict[tuple[str, str], dict[str, set[bool]]] = {}
+    beside: dict[
+        tuple[tuple[str, str], tuple[str, ...]], set[bool]
+    ] = {}  # by axis, and by what else the case is named after
     ends: dict[str, list[CaseResult]] = {}
     for case in cases:
         test, *parts = case.id.split("-")
@@ -289,16 +293,19 @@ def _set_apart(cases: Sequence[CaseResult]) -> tuple[dict[str, list[Message]], l
         for place, part in enumerate(() if is_elsewhere(case.id) else parts):
             if (dtype := DTYPE_NAMED.search(part)) or part.replace("_", "").isalpha() or "=" in part:  # no bare numbers
                 axis = ("", part[: dtype.start()]) if dtype else (test, str(place))
-                axes.setdefault(axis, {}).setdefault(part, set()).add(case.outcome is Outcome.PASSED)
+                passes, others = case.outcome is Outcome.PASSED, (test, *parts[:place], "", *parts[place + 1 :])
+                axes.setdefault(axis, {}).setdefault(part, set()).add(passes)
+                beside.setdefault((axis, others), set()).add(passes)
+    decide = {axis for (axis, _), seen in beside.items() if len(seen) == 2}
     told: dict[str, dict[Message, None]] = {}  # by test, each once; of cases of any test by an empty name
-    for (of_test, _), values in axes.items():
+    for axis, values in axes.items():
         failing, working = (", ".join(one for one, seen in values.items() if seen == {end}) for end in (False, True))
-        if failing and working and all(len(seen) == 1 for seen in values.values()):
-            told.setdefault(of_test, {})[say(APART, failing=failing, working=working)] = None
+        if axis in decide and all(len(seen) == 1 for seen in values.values()):
+            told.setdefault(axis[0], {})[say(APART, failing=failing, working=working)] = None
     first = next((case for case in cases if case.outcome not in NOTHING_LOST), None)
     narrow = first and {"float16", "bfloat16"} & {*first.id.split("-")} and not first.message.fields(OTHER_DTYPE)
-    beside = ends.get(first.id.split("-")[0], []) if first else []
-    wide = [case.outcome is not Outcome.PASSED for case in beside if "float32" in case.id.split("-")]
+    of_test = ends.get(first.id.split("-")[0], []) if first else []
+    wide = [case.outcome is not Outcome.PASSED for case in of_test if "float32" in case.id.split("-")]
     also = bool(narrow) and (any(wide) or axes.get(("", ""), {}).get("float32") == {False})
     by_dtypes = [*({} if told.keys() - {""} else told.pop("", {})), *[ALSO] * also]
     told.pop("", None)
