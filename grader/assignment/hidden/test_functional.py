@@ -441,7 +441,7 @@ def test_gradients_turn_back(student: Student, seed: int, row: Asked, device: st
 
     try:
         with_a_call_between(check, row.between)
-    except WrongAnswer as fault:
+    except (WrongAnswer, Crashed) as fault:
         if right_alone(student, partial(check, row.between)):  # after no call with another head dimension
             student.excuse(fault, ("rotary_pairing_and_sign",))
         elif (
