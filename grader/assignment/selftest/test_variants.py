@@ -52,7 +52,7 @@ TOLD = {
     "wrong.rotary.second_half_from_the_new_first": "it was overwritten",
     "wrong.rotary.turned_half_detached": "only the part through the cosines arrives",
     "wrong.rope_growth.growth_appends_rows": "the tables of other ratios: 0–5: 1, 6–23: 4, 24–42: 8",
-    "wrong.rope_growth.steps_of_two_from_the_current_ratio": "with ratio=2, the k' used for s = 18, 24, 25, 30",
+    "wrong.rope_growth.steps_of_two_from_the_current_ratio": "with ratio=2, the k' used for s = 18, 25, 31, 36",
     "wrong.rope_tables.plain_tensors_after_growth": "the registered buffers hold 0 numbers, too few for 43 positions",
     "wrong.rope_tables.sequence_length_of_the_heads": "as many rows of the tables are used as there are heads",
     "wrong.rope_tables.tables_for_neighbouring_pairs": "the angle of each pair is at two neighbouring columns",
@@ -92,7 +92,7 @@ TOLD = {
     "wrong.shard_rows.rows_halved_where_all_are_owned": "ids of other ranks beside them, they give the right rows",
     "wrong.shard_rows.shard_size_from_the_rank": "its shape is [30, 5]",
     "wrong.shard_rows.foreign_ids_give_the_mean": "init_mean=3",
-    "wrong.rope_growth.counted_from_the_extended_length": "s = 24, 25, 30, 31, 36, 49, 72 are 6, 6, 6, 6, 6, 12,",
+    "wrong.rope_growth.counted_from_the_extended_length": "with ratio=4, the k' used for s = 25, 31, 36, 49, 72 are 8, 8, 8, 16, 16",
     "wrong.refusals.hot_rows_of_the_ids_met": "The table has 1000 rows; the largest id of this call is ",
 }
 
