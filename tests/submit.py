@@ -98,13 +98,23 @@ def _expected() -> dict[str, list[str]]:
 def _look_at(file: str, problem: str, language: Language) -> Piece:
     path = ROOT / file
     if not path.is_file():
-        return Piece(file, say(language, "missing_file"))
+        return Piece(file, _missing(file, language))
     if problem:
         return Piece(file, problem)
     text = source_rules.decoded(path.read_bytes())
     nodes = source_rules.nodes_of(text)
     todos = sorted(node.lineno for node in nodes if isinstance(node, ast.Raise) and _is_stub(node))
     return Piece(file, "", tuple(todos), len(text.splitlines()))
+
+
+def _missing(file: str, language: Language) -> str:
+    """That a file is missing, and which other file in src/ defines what it should: its name may be misspelled."""
+    definition = re.compile(rf"^(?:class|def) (?:{'|'.join(_expected()[file])})\b", re.MULTILINE)
+    others = (path for path in source_files() if path.relative_to(ROOT).as_posix() not in _expected())
+    found = next((path for path in others if definition.search(path.read_text("utf-8", "replace"))), None)
+    if found is None:
+        return say(language, "missing_file")
+    return say(language, "misnamed_file", called=found.relative_to(ROOT).as_posix(), file=file)
 
 
 def _is_stub(node: ast.Raise) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +16,7 @@ from .difference import Decisions, Difference, GradeMove, Kind, PropertyChange, 
 
 word = Sentences(WORDS, Path(__file__).with_name("words.toml"))  # of outcomes, and of differences
 NONE: Final = "-"
+Line = tuple[str, str]  # a text, and its style
 STYLES = {Kind.DROP: "red", Kind.GONE: "red", Kind.RISE: "green"}
 
 
@@ -60,24 +61,22 @@ def _moved(student: str, old: float | None, new: float | None, thresholds: Mappi
 def print_differences(differences: Sequence[Difference], same: int | None, rubric: Rubric, lang: str) -> None:
     """Print each submission with its points, and below it its properties with their reasons.
 
-    At the end, the number of those that stayed the same, unless it is None.
+    Submissions that changed alike, as the whole class does with other points, are followed by one text for all. At the
+    end, the number of those that stayed the same, unless it is None.
     """
-    kind = None
+    alike: dict[tuple[Kind, Sequence[Line]], list[Difference]] = {}
     for found in differences:
-        if found.kind is not kind:
-            kind = found.kind
+        alike.setdefault((found.kind, (*_lines(found, rubric, lang),)), []).append(found)
+    last = None
+    for (kind, lines), those in alike.items():
+        if kind is not last:
+            last = kind
             number = sum(other.kind is kind for other in differences)
             say(f"{word(lang, f'kind_{kind}')}: {number}", "bold")
-        say(f"  {found.id}: {_points(found, lang)} ({found.change:+g})", STYLES.get(found.kind, ""))
-        for move in found.grades:  # where they are something else than the points, or cross a threshold
-            if move.crossed or (move.old, move.new) != (found.old, found.new):
-                say(f"    {_grade(move, lang)}")
-        for change in found.changes:
-            outcomes = _arrow(word(lang, side.outcome) if side else NONE for side in (change.old, change.new))
-            say(f"    {title(change, rubric, lang)}: {outcomes}, {_worth(change)}")
-            _print_reasons(change.reasons, lang)
-        told = {reason for change in found.changes for reason in change.reasons}
-        _print_reasons((reason for reason in found.reasons if reason not in told), lang)
+        for found in those:
+            say(f"  {found.id}: {_points(found, lang)} ({found.change:+g})", STYLES.get(kind, ""))
+        for text, style in lines:
+            say(text, style)
     if same is None:
         return
     if not differences:
@@ -85,9 +84,21 @@ def print_differences(differences: Sequence[Difference], same: int | None, rubri
     say(word(lang, "same", n=same))
 
 
-def _print_reasons(found: Iterable[Reason], language: str) -> None:
-    for reason in found:
-        say(f"      {word(language, f'why_{reason.cause}', detail=reason.detail)}", "dim")
+def _lines(found: Difference, rubric: Rubric, lang: str) -> Iterator[Line]:
+    """What is printed below a submission: its grades, its properties, and the reasons."""
+    for move in found.grades:  # where they are something else than the points, or cross a threshold
+        if move.crossed or (move.old, move.new) != (found.old, found.new):
+            yield f"    {_grade(move, lang)}", ""
+    for change in found.changes:
+        outcomes = _arrow(word(lang, side.outcome) if side else NONE for side in (change.old, change.new))
+        yield f"    {title(change, rubric, lang)}: {outcomes}, {_worth(change)}", ""
+        yield from (_reason(reason, lang) for reason in change.reasons)
+    told = {reason for change in found.changes for reason in change.reasons}
+    yield from (_reason(reason, lang) for reason in found.reasons if reason not in told)
+
+
+def _reason(reason: Reason, language: str) -> Line:
+    return f"      {word(language, f'why_{reason.cause}', detail=reason.detail)}", "dim"
 
 
 def _points(difference: Difference, language: str) -> str:

@@ -77,6 +77,16 @@ TROUBLES: tuple[dict[str | None, str], ...] = (  # what is in the two files, and
 )
 
 
+@pytest.mark.parametrize("called", ["swiglus.py", "swiglu (1).py"])
+def test_a_misspelled_file_is_named_beside_the_one_that_is_missing(solved: Path, called: str, run: WarmPython) -> None:
+    (solved / SWIGLU).rename((solved / SWIGLU).with_name(called))
+    (solved / SWIGLU).with_name("odd.py").write_bytes(b"\0\xff")
+    result = run(solved, "tests.submit")
+    assert result.returncode == 1
+    meant = str(Path(SWIGLU).with_name(called))
+    assert f"this file is missing; did you mean {meant}? If so, rename it to {SWIGLU}" in result.stdout
+
+
 @pytest.mark.parametrize("troubles", TROUBLES, ids=["missing", "at_import", "elsewhere", "odd", "exits_at_once"])
 def test_what_would_cost_a_task_is_said_before_anything_is_packed(
     solved: Path, troubles: dict[str | None, str], run: WarmPython

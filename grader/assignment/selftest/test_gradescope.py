@@ -22,6 +22,7 @@ from grader.assignment import ASSIGNMENT
 from grader.core.intake.origin import Origin, Student
 from grader.core.intake.submission import Submission
 from grader.core.judge.judge import Judge
+from grader.core.settings import Settings
 from grader.extras.gradescope import run as autograder
 from grader.selftest.submissions import edited, write_folder
 
@@ -111,6 +112,24 @@ def test_nothing_to_grade_is_said_and_has_no_score(
     results = json.loads((tmp_path / "results" / "results.json").read_text(encoding="utf-8"))
     assert results["output"].startswith("None of src/functional.py")
     assert results["score"] == 0
+
+
+def test_a_years_seed_reaches_the_grading(root: Path, tmp_path: Path) -> None:
+    """The script passes it on, also to a Python that only prints its arguments."""
+    assert CliRunner().invoke(cli.app, ["gradescope", str(tmp_path / "year.zip"), "--seed", "2026"]).exit_code == 0
+    with zipfile.ZipFile(tmp_path / "year.zip") as archive:
+        archive.extract("run_autograder", root / "source")
+    assert run(root, AUTOGRADER_PYTHON="/bin/echo")[1].split()[-2:] == [str(root), "2026"]
+    with pytest.MonkeyPatch.context() as patch:
+        asked: list[int] = []
+
+        def grade_all(_: object, settings: Settings, *__: object) -> Any:
+            asked.append(settings.seed)
+            raise OSError(28, "No space left on device")
+
+        patch.setattr(autograder, "grade_all", grade_all)
+        autograder.main(root, ASSIGNMENT, 2026)
+    assert asked == [2026]
 
 
 def test_an_exception_is_a_fault_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -154,8 +154,10 @@ def student_grade(
     student: Student, line: SummaryLine, policy: Policy, due: datetime | None = None, free_days: int = 0
 ) -> StudentGrade:
     """The grade by the policy; a person may have granted a deadline of the student's own, and free days."""
-    if absent(line.origin) and policy.missing == "zero" and line.score is None:
-        return StudentGrade(student, line, Grade(0, 0, 0, say("No submission.")), "")
+    if absent(line.origin) and line.score is None:  # the same words for each student, as exports list them by reason
+        none = say("No submission.")
+        zero = Grade(0, 0, 0, none) if policy.missing == "zero" else None
+        return StudentGrade(student, line, zero, "" if zero else str(none))
     if line.score is None or line.bonus is None:
         return StudentGrade(student, line, None, f"{line.status}: {clean(line.reason or '')}")
     return StudentGrade(student, line, grade(policy, line.score, line.bonus, line.origin, due, free_days), "")

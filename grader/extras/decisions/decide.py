@@ -190,11 +190,9 @@ def enter(known: DecidedClass, wanted: Sequence[Mapping[str, object]], who: str,
     with _moving(known, grader):
         made = record(known, wanted, who or grader or getpass.getuser(), grader)
     for ruling in made:
-        held = (other for one in ruling.about for other in known.book.held.get(one, ()))
-        for other in (one for one in held if one.decision.slot == ruling.decision.slot):
-            if other.decision.who != ruling.decision.who and other.decision.what not in UNEXPLAINED:
-                what = other.for_student(known.rubric, "en")
-                say(f"{ruling.decision.student}: replaces the decision of {other.decision.author}: {what}")
+        if over := ruling.over:
+            what = over.for_student(known.rubric, "en")
+            say(f"{ruling.decision.student}: replaces the decision of {over.decision.author}: {what}")
     teams = [who for ruling in made if ruling.decision.team for who in ruling.about if isinstance(who, tuple)]
     works = dict.fromkeys(work for who in teams for work in known.book.people.handed_in[who])
     now = read_graded(known.folder, quiet=True) if works else known

@@ -157,6 +157,7 @@ class Ruling:
         void: Whether it cannot be followed, so that it changes nothing.
         about: Ids of submissions, or keys of students where it is personal; empty until these are found.
         now: The ground that it would have if it were made today; None where such a decision has no ground.
+        over: The decision of another person that it replaced; None if there was none.
     """
 
     decision: Decision
@@ -166,6 +167,7 @@ class Ruling:
     file: str = FILE
     about: tuple[About, ...] = ()
     now: Ground | None = None
+    over: Ruling | None = None
 
     @property
     def place(self) -> tuple[str, int]:
@@ -219,7 +221,8 @@ class Ruling:
         """The same in one line, with who decided when, and whether somebody should look at it again."""
         by = say(language, "by", who=self.decision.who, when=self.decision.when.date())
         again = say(language, "stale", stale=self.stale) if self.stale else ""
-        return f"{' '.join(self.for_student(rubric, language).split())}{by}{again}"
+        over = say(language, "over", was=self.over.for_staff(rubric, language)) if self.over else ""
+        return f"{' '.join(self.for_student(rubric, language).split())}{by}{over}{again}"
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {self.decision.student}: {self.decision.slot}: {self.stale}"

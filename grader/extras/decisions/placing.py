@@ -18,7 +18,7 @@ from grader.core.rubric import Policy, first_problem
 
 from .decided import Book, DecidedClass
 from .file import append
-from .model import ASKED, BEST, EVERYONE, LAST, PERSONAL, SEEN, TOTALS, About, Decision, Ground, Ruling
+from .model import ASKED, BEST, EVERYONE, LAST, PERSONAL, SEEN, TOTALS, UNEXPLAINED, About, Decision, Ground, Ruling
 
 
 def placed(entries: Sequence[Ruling], people: People, read: Read, policy: Policy) -> list[Ruling]:
@@ -141,6 +141,16 @@ def _replaces(decision: Decision, other: Decision) -> bool:
     return decision.slot == other.slot and (added is None or added == (other.comment or other.appeal))
 
 
+def _replaced(decision: Decision, held: Sequence[Ruling]) -> Ruling | None:
+    """The decision of another person that a decision ends, for staff to see; None if there is none.
+
+    Only the latest is named, without the one that it had replaced itself.
+    """
+    theirs = (other for other in held if other.slot == decision.slot and other.decision.who != decision.who)
+    found = next((other for other in theirs if other.decision.what not in UNEXPLAINED), None)
+    return replace(found, over=None, stale="") if found else None
+
+
 def changed(then: Ground | None, now: Ground | None) -> str:
     """The change of a decision's basis; empty if it has not changed, or if the old one is unknown."""
     if then is None or now is None or then == now:
@@ -164,7 +174,8 @@ def book(found: Sequence[Ruling], people: People) -> Book:
         for one in () if ruling.void else ruling.about:
             before = held.get(one, [])
             held[one] = [other for other in before if not _replaces(decision, other.decision)]
-            ruling = replace(ruling, stale=" and ".join(filter(None, (ruling.stale, _conflict(ruling, before)))))
+            stale = " and ".join(filter(None, (ruling.stale, _conflict(ruling, before))))
+            ruling = replace(ruling, stale=stale, over=_replaced(decision, before))
             if decision.seen is not None and ruling.stale:
                 continue  # something else lies there now, which nobody has seen
             if not decision.withdraw:
@@ -173,8 +184,8 @@ def book(found: Sequence[Ruling], people: People) -> Book:
                 ruling = replace(ruling, stale="no such decision to withdraw", void=True)
         if ruling.void:
             unsettled.append(ruling)
-    stale = {ruling for rulings in held.values() for ruling in rulings if ruling.stale}
-    return Book(held, sorted({*unsettled, *stale}, key=lambda ruling: ruling.place), people)
+    again = {ruling for rulings in held.values() for ruling in rulings if ruling.stale}
+    return Book(held, sorted({*unsettled, *again}, key=lambda ruling: ruling.place), people)
 
 
 def _conflict(ruling: Ruling, before: Sequence[Ruling]) -> str:
@@ -204,18 +215,18 @@ def drafted(said: Mapping[str, object], book: Book, read: Read, policy: Policy) 
     (alone,) = placed([Ruling(decision, 0)], book.people, read, policy)
     if alone.void:
         raise DecisionError(f"{student}: {decision.slot}: {alone.stale}.")
-    held = [ruling.decision for one in alone.about for ruling in book.held.get(one, ())]
-    same = [other for other in held if other.slot == decision.slot]
-    if decision.withdraw and not same:
+    held = [ruling for one in alone.about for ruling in book.held.get(one, ())]
+    if decision.withdraw and all(other.slot != decision.slot for other in held):
         raise DecisionError(f"{student}: {decision.slot}: no such decision to withdraw.")
     if decision.override and decision.points is not None:
         most = parts(read(str(alone.about[0])))[decision.override].most
         if decision.points > most:
             too_many = f"{decision.points:g} points: {decision.override} has only {most:g}"
             raise DecisionError(f"{too_many}. Override it with {most:g} or less.")
-    over = next((other.author for other in same if other.who != decision.who), "")
-    ground = (alone.now or Ground()).model_copy(update={"over": over}) if over else alone.now
-    return replace(alone, decision=decision.model_copy(update={"ground": ground}))
+    over, ground = _replaced(decision, held), alone.now
+    if over:
+        ground = (ground or Ground()).model_copy(update={"over": over.decision.author})
+    return replace(alone, decision=decision.model_copy(update={"ground": ground}), over=over)
 
 
 def record(known: DecidedClass, wanted: Sequence[Mapping[str, object]], who: str, grader: str) -> list[Ruling]:

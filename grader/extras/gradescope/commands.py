@@ -18,18 +18,20 @@ NOT_NEEDED = ("corpus", "docs", "examples", "lab", "selftest")
 
 def gradescope(
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Zip to write, or a folder for autograder.zip.")],
+    seed: Annotated[int, typer.Option(help="Seed of the generated inputs, as for grade.")] = 0,
 ) -> None:
     """Write the Gradescope autograder as a zip: setup script, grader and reference."""
     path = out if out.suffix == ".zip" else out / "autograder.zip"
     prepare(path.parent)
-    files = autograder()
+    files = autograder(seed)
     write_zip(files, path)
     say(f"{len(files)} files: {path}")
 
 
-def autograder() -> dict[str, bytes]:
-    """Every file of the autograder, by its path; the same repository gives the same bytes."""
+def autograder(seed: int = 0) -> dict[str, bytes]:
+    """Every file of the autograder, by its path; the same repository and seed give the same bytes."""
     files = {script: Path(__file__).with_name(script).read_bytes() for script in SCRIPTS}
+    files[SCRIPTS[0]] = files[SCRIPTS[0]].replace(b"seed=0", b"seed=%d" % seed)
     files |= {name: (REPOSITORY / name).read_bytes() for name in FILES}
     for folder in ("grader", "ref"):
         for path in (REPOSITORY / folder).rglob("*"):

@@ -1,4 +1,4 @@
-"""``python -m grader.extras.gradescope.run ROOT`` grades one submission in Gradescope's container.
+"""``python -m grader.extras.gradescope.run ROOT SEED`` grades one submission in Gradescope's container.
 
 In ``ROOT`` Gradescope puts ``submission/`` with the student's files, ``submission_metadata.json``, and ``results/``,
 where ``results.json`` is written even if grading fails.
@@ -39,12 +39,12 @@ FAILURE = (
 HIDDEN_UNTIL = "after_published"  # or after_due_date, hidden, visible; Gradescope hides the score with a hidden test
 
 
-def main(root: Path, assignment: Assignment) -> int:
+def main(root: Path, assignment: Assignment, seed: int = 0) -> int:
     """Grade the submission and write the results; the exit status is 3 if the grader failed."""
     folder = root / "results"
     folder.mkdir(exist_ok=True)
     try:
-        report = _graded(root, assignment)
+        report = _graded(root, assignment, seed)
     except Exception as error:
         write_json(folder / "results.json", failure(f"{type(error).__name__}: {error}"))
         return 3
@@ -55,10 +55,10 @@ def main(root: Path, assignment: Assignment) -> int:
     return 3 if report.status == "grader_error" else 0
 
 
-def _graded(root: Path, assignment: Assignment) -> Report:
+def _graded(root: Path, assignment: Assignment, seed: int) -> Report:
     with Reader() as reader:
         submission = reader.read(Candidate("submission", root / "submission", expected=assignment.rubric.expected))
-    settings = Settings(assignment, command="run_autograder")
+    settings = Settings(assignment, seed=seed, command="run_autograder")
     with LocalExecutor(jobs=1) as executor, contextlib.closing(grade_all([submission], settings, executor)) as graded:
         return with_origin(next(graded), origin(root / "submission_metadata.json"))
 
@@ -138,4 +138,4 @@ def _explained(prop: PropertyReport) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]), named("grader.assignment")))
+    sys.exit(main(Path(sys.argv[1]), named("grader.assignment"), int(sys.argv[2])))

@@ -561,3 +561,19 @@ def test_a_port_that_is_taken_is_a_line(tmp_path: Path) -> None:
 def test_the_command_ends_with_one_line(tmp_path: Path, arguments: list[str], line: str) -> None:
     out = write_review_class(tmp_path / "out")
     assert line in refused("review", *(text.format(out=out) for text in arguments))
+
+
+@pytest.mark.parametrize("grader", ["", "lee"])
+def test_the_page_and_the_command_say_which_decision_of_another_person_was_replaced(
+    tmp_path: Path, grader: str
+) -> None:
+    out = write_review_class(tmp_path / "out")
+    kim, lee = Desk(out), Desk(out, who="lee", grader=grader)
+    kim.post("bo", "override", what=LATE, points="1", why="Half of it.")
+    (first,) = read(out)
+    told = f"Replaces: {first.for_staff(ASSIGNMENT.rubric, 'en')}"
+    lee.post("bo", "override", what=LATE, points="0", why="None of it.")
+    assert told in lee.page("student/bo").text
+    assert told in run("decide", str(out), "bo").stdout
+    lee.post("bo", "override", what=LATE, points="1", why="All of it.")
+    assert "Replaces:" not in lee.page("student/bo").text, "one's own decision is no surprise"

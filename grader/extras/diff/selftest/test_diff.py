@@ -183,6 +183,17 @@ def test_the_terminal_shows_who_in_what_and_why(sides: tuple[Path, Path]) -> Non
     ]
 
 
+def test_a_change_that_many_share_is_explained_once_below_all_of_them(tmp_path: Path) -> None:
+    """Other points change the whole class alike."""
+    write_class(tmp_path / "old", report("ada"), report("bo"), report("cy"))
+    now = (report("ada", LOST, **NEW_TESTS), report("bo", LOST, **NEW_TESTS), report("cy"))
+    write_class(tmp_path / "new", *now)
+    shown = run("diff", str(tmp_path / "old"), str(tmp_path / "new")).stdout.splitlines()
+    ada, bo = (next(n for n, line in enumerate(shown) if line.startswith(f"  {who}: ")) for who in ("ada", "bo"))
+    assert bo == ada + 1
+    assert sum("the hidden tests" in line for line in shown) == 1
+
+
 def test_one_that_was_graded_again_alone_is_compared_alone(sides: tuple[Path, Path], tmp_path: Path) -> None:
     """As for an appeal; nobody else is missing."""
     alone = write_class(tmp_path / "appeal", report("ada", LOST, **NEW_TESTS))
