@@ -126,7 +126,7 @@ def test_the_ratio_stretches_the_base(ropes: Ropes, ratio: int) -> None:
             ropes.excuse(fault, ("rope_exact_angles",))  # also where something else is wrong
 
     # Base 7 shows if it is rounded, whatever digits are passed over; four pairs show more of a pattern than two.
-    ways = ((8, BASE), (8, 7), (64, BASE), (4, 500000))[: 3 if ratio == 1 else 4]
+    ways = ((8, BASE), (8, 7), (4, 500000), (64, BASE))[: 3 if ratio == 1 else 4]
     for dim, base in ways:
         try:
             check_beside(ropes.student, partial(check, dim, base))  # beside those of earlier turns and cases
