@@ -83,20 +83,25 @@ def check_witness(
     if not taken:
         return  # charged to the dtypes
 
-    def output(x: Tensor, gamma_dtype: torch.dtype) -> Tensor:
+    def given(x: Tensor, gamma_dtype: torch.dtype) -> Tensor:
         module = build(student, group_size, device, hidden=x.shape[-1], gamma=gamma, gamma_dtype=gamma_dtype, eps=eps)
-        return numbers(module(x.to(device)), x.shape)
+        return module(x.to(device))
+
+    def output(x: Tensor, gamma_dtype: torch.dtype) -> Tensor:
+        return numbers(given(x, gamma_dtype), x.shape)
 
     wide = output(x.float(), torch.float32)
     require(bool(wide.isfinite().all()), OVERFLOW.then(*filter(None, [largest(x)])))
     require(bool(wide.any()), NOTHING)
-    narrow = output(x, taken[0])
+    first = given(x, taken[0])
+    narrow = numbers(first, x.shape)
+    unit = max((x.dtype, first.dtype), key=lambda dtype: torch.finfo(dtype).eps)  # another dtype is charged elsewhere
     held = wide.abs() <= torch.finfo(x.dtype).max  # numbers that the 16-bit dtype cannot hold are not compared
     narrow = narrow[held]
 
     def check(wide: Tensor) -> None:
         what = say(BESIDE_FLOAT32, dtype=name(x.dtype), group_size=group_size, eps=f"{eps:g}")
-        check_errors(error_in_ulp(narrow, wide, wide, x.dtype), ONE_ROUNDING, what, narrow, wide, wide.abs())
+        check_errors(error_in_ulp(narrow, wide, wide, unit), ONE_ROUNDING, what, narrow, wide, wide.abs())
 
     try:
         check(wide[held])

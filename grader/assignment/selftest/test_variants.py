@@ -92,7 +92,7 @@ TOLD = {
     "wrong.shard_rows.rows_halved_where_all_are_owned": "ids of other ranks beside them, they give the right rows",
     "wrong.shard_rows.shard_size_from_the_rank": "its shape is [30, 5]",
     "wrong.shard_rows.foreign_ids_give_the_mean": "init_mean=3",
-    "wrong.rope_growth.counted_from_the_extended_length": "with ratio=4, the k' used for s = 25, 31, 36, 49, 72 are 8, 8, 8, 16, 16",
+    "wrong.rope_growth.counted_from_the_extended_length": "the k' used for s = 25, 31, 36, 49, 72 are 8, 8, 8, 16, 16",
     "wrong.refusals.hot_rows_of_the_ids_met": "The table has 1000 rows; the largest id of this call is ",
 }
 
