@@ -99,6 +99,7 @@ OF_ONE_TENSOR: dict[str, Callable[[Tensor], Any]] = {
     "autocast to nothing": lambda x: _in_autocast(x),
     "inference mode": lambda x: _in_inference_mode(x),
     "resize": lambda x: x.clone().resize_(2, 2),
+    "resize to more elements": lambda x: x.clone().resize_(3, 4, 8).view(-1)[: x.numel()].clone(),
 }
 
 
@@ -352,6 +353,7 @@ LACKING: dict[str, Callable[[Tensor], Any]] = {
     "another layout": lambda x: x.to_mkldnn(),
     "an operation of a GPU": lambda x: torch.ops.aten._masked_scale(x, x > 0, 2.0),
     "a cell of a GPU": lambda x: nn.GRUCell(3, 5, device=HERE)(x),
+    "an output that is resized": lambda x: torch.add(x.mT, 1, out=torch.ones(2, device=HERE)),
     "copied by pickle's rules": copy.copy,
     "pickled": pickle.dumps,
 }

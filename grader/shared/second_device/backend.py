@@ -174,6 +174,7 @@ class Backend:
 
 NOT_DENSE = "tensors that are sparse, nested, quantized or of another layout"
 PICKLED = "tensors that are pickled"
+RESIZED = "an out= that has elements and is resized"
 
 
 class NotSimulated(RuntimeError):
@@ -191,7 +192,7 @@ class NotSimulated(RuntimeError):
 
 def lacks(what: str) -> bool:
     """Whether this device lacks it; each process that has installed the device finds the same."""
-    if what in (NOT_DENSE, PICKLED):
+    if what in (NOT_DENSE, PICKLED, RESIZED):
         return True
     if what not in _operations():
         return False

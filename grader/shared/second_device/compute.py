@@ -11,7 +11,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from .backend import DEVICE, NAME, NOT_DENSE, PICKLED, NotSimulated, is_here, lacks, stream_of
+from .backend import DEVICE, NAME, NOT_DENSE, PICKLED, RESIZED, NotSimulated, is_here, lacks, stream_of
 
 _DLPACK = {"cpu": 1, NAME: 12}  # kDLCPU and kDLExtDev of dlpack.h
 _CPU_KERNEL = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
@@ -83,6 +83,7 @@ def direct() -> Iterator[tuple[torch._ops.OpOverload, Callable[..., Any]]]:
     yield torch.ops.aten.empty.memory_format, _empty
     yield torch.ops.aten.empty_strided.default, _empty_strided
     yield torch.ops.aten._copy_from.default, _copy_across
+    yield torch.ops.aten.resize_.default, _resize
     for full_name in torch._C._dispatch_get_all_op_names():
         namespace, _, name = full_name.partition("::")
         if namespace != "aten":
@@ -115,10 +116,15 @@ def _compute(operation: _Operation, *args: Any, **kwargs: Any) -> Any:
         kwargs["device"] = "cpu"
     if operation.draws:
         kwargs["generator"] = stream_of(kwargs.get("generator"))
-    if by_number:  # torch finds the overload that takes a number
-        result = operation.with_numbers(*on_the_cpu, **kwargs)
-    else:
-        result = operation.redispatch(_CPU_KERNEL, *on_the_cpu, **kwargs)
+    try:
+        if by_number:  # torch finds the overload that takes a number
+            result = operation.with_numbers(*on_the_cpu, **kwargs)
+        else:
+            result = operation.redispatch(_CPU_KERNEL, *on_the_cpu, **kwargs)
+    except RuntimeError as error:
+        if "storage that is not resizable" in str(error):  # torch's words: a stand-in shares the bytes of its tensor
+            raise NotSimulated(RESIZED) from error
+        raise
     if operation.writes:
         for tensor, stand_in in ours:
             if stand_in.shape != tensor.shape:  # the operation has resized it, as it may an `out`
@@ -137,6 +143,15 @@ def _empty(
 def _empty_strided(size: list[int], stride: list[int], *, dtype: torch.dtype | None = None, **_: Any) -> Tensor:
     """What ``torch.empty_strided`` does here."""
     return _relabelled(torch.empty_strided(size, stride, dtype=dtype, device="cpu"), NAME)
+
+
+def _resize(tensor: Tensor, size: list[int], *, memory_format: torch.memory_format | None = None) -> Tensor:
+    """What ``resize_`` does here: the elements move to bytes of their own, which views of the tensor do not share."""
+    resized = torch.empty(0, dtype=tensor.dtype) if not tensor.numel() else _relabelled(tensor, "cpu").clone()
+    resized.resize_(size, memory_format=memory_format)
+    if resized.shape != tensor.shape:
+        set_data(tensor, _relabelled(resized.clone(), NAME))
+    return tensor
 
 
 def _relabelled(tensor: Tensor, device: str) -> Tensor:
