@@ -287,15 +287,25 @@ def test_each_case_begins_with_the_same_random_numbers_and_goes_on_with_others(r
     assert cases[0] == cases[1][:1] == cases[2] != cases[1][1:]
 
 
-def test_a_call_again_gets_the_tensor_of_the_call_before_with_new_numbers_if_it_is_like_the_new_one(
-    running: Running,
+@pytest.mark.parametrize("target", [0, "Call"])
+def test_a_call_again_gets_the_tensor_of_the_call_before_if_it_is_like_the_new_one(
+    running: Running, target: int | str
 ) -> None:
-    operations = running("seen = []\n\ndef call(x):\n    seen.append(x)\n    return x is seen[0]\n", "call")
-    ones, zeros = torch.ones(2), torch.zeros(2)
-    calls = ((ones, True), (zeros, True), (zeros, False), (zeros.int(), True))
-    same = [operations.do("call", {"target": "call", "arguments": [x], "again": again}) for x, again in calls]
-    assert same == [True, True, False, False]
-    assert torch.equal(ones, zeros)
+    """A module's with the new numbers; a function's if it has them."""
+    text = (
+        "import torch\n\nseen = []\n\nclass Call(torch.nn.Module):\n    def forward(self, x):\n        seen.append(x)\n"
+    )
+    text += "        return x is seen[0]\n"
+    operations = running(
+        text if target == 0 else "seen = []\n\ndef Call(x):\n    seen.append(x)\n    return x is seen[0]\n", "Call"
+    )
+    if target == 0:
+        operations.do("construct", {"number": 0, "name": "Call", "arguments": {}})
+    first, zeros, is_module = torch.ones(2), torch.zeros(2), target == 0
+    calls = ((first, True), (first.clone(), True), (zeros, True), (zeros.clone(), False), (zeros.int(), True))
+    same = [operations.do("call", {"target": target, "arguments": [x], "again": again}) for x, again in calls]
+    assert same == [True, True, is_module, False, False]
+    assert torch.equal(first, zeros) is is_module
 
 
 @pytest.mark.parametrize("recording", [True, False])

@@ -183,7 +183,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "parameter_changed": (*PARAMETER_CHANGED, HISTORY),
     "state_shared": (told(OTHERWISE, RAISES, before=(str(OTHER_BUILT), str(ALIKE_UPDATED))),),
     "default_argument": (told(checks.OTHER_DEFAULT), told(checks.DTYPE_WHEN, when="by default")),
-    "earlier_call_remembered": (HISTORY, EVALUATION, told(rope.CONVERTED)),
+    "earlier_call_remembered": (HISTORY, EVALUATION, told(rope.CONVERTED), told(turns.OTHER_SINES)),
     "not_a_parameter": (NOTHING_REGISTERED, DTYPE_DIFFERS),
     "further_parameter": (SEVERAL_REGISTERED, told("a buffer is registered; this module has none")),
     "frozen_parameter": (told("the parameter does not require gradients"),),

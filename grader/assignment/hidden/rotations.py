@@ -131,8 +131,8 @@ class AskedOfModule(NamedTuple):
 
 OF_MODULE = (
     AskedOfModule(F32, F32, 5, 1, dynamic=False, training=True, upstream=across, between=True),
-    AskedOfModule(F32, F32, 11, 1, dynamic=True, training=False, upstream=plain, between=True),
-    AskedOfModule(F32, BF16, 17, 3, dynamic=True, training=True, upstream=plain, between=False),
+    AskedOfModule(F32, F32, 11, 1, dynamic=True, training=False, upstream=plain, between=False),
+    AskedOfModule(F32, BF16, 17, 3, dynamic=True, training=True, upstream=plain, between=True),
     AskedOfModule(F16, F32, LONG, 3, dynamic=False, training=True, upstream=across, between=False),
     AskedOfModule(BF16, F16, 5, 1, dynamic=False, training=False, upstream=plain, between=False),
     AskedOfModule(BF16, BF16, LONG, 3, dynamic=True, training=False, upstream=across, between=True),

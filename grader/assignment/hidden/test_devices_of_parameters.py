@@ -13,7 +13,6 @@ import torch
 from torch import Tensor
 
 from grader.assignment.hidden.checks import (
-    REGISTERED,
     RESET,
     check_drawn,
     check_only_parameter,
@@ -48,7 +47,6 @@ from grader.testing import (
     WrongAnswer,
     integers,
     normal,
-    require,
     say,
 )
 
@@ -260,14 +258,6 @@ def test_the_parameter_may_be_on_another_device_than_the_input(
             with stating(STILL_BEFORE) if is_old else nullcontext():
                 check_alike(output, on_cpu, device)
             check_on([parameter.value for parameter in module.parameters()], home, say("the parameter after the call"))
-
-
-@pieces("passed_back")
-def test_the_parameter_can_be_trained(student: Student, piece: Piece, device: str) -> None:
-    """An optimiser finds a parameter, and may change it."""
-    parameters = piece.new(student, device).parameters()
-    require(bool(parameters), say(REGISTERED, n=0, wanted=1))
-    require(any(parameter.requires_grad for parameter in parameters), say("the parameter does not require gradients"))
 
 
 @pieces("passed_back")

@@ -52,6 +52,7 @@ from grader.assignment.model.rotation import (
 from grader.assignment.model.turn_words import (
     INPUT_ROUNDED,
     LEFT,
+    OTHER_SINES,
     OVERWRITTEN,
     RIGHT_CONTIGUOUS,
     RIGHT_TOGETHER,
@@ -456,9 +457,17 @@ def test_gradients_turn_back(student: Student, seed: int, row: Asked, device: st
             raise
 
 
+def longer(x: Tensor) -> Tensor:
+    """Twice as many positions."""
+    return torch.cat((x, x), dim=1)
+
+
 def module_gradient(module: StudentModule, row: AskedOfModule, x: Tensor, upstream: Tensor, between: bool) -> Tensor:
-    """The gradient of the input of a module; perhaps shorter keys are turned ``between`` forward and backward."""
-    keys = [x[:, 1:]] * between
+    """The gradient of the input of a module; perhaps other keys are turned ``between`` forward and backward.
+
+    Shorter ones, or longer ones than the tables, if these grow: the first call may need what it has used.
+    """
+    keys = [longer(x) if row.dynamic else x[:, 1:]] * between
     gradients = module.gradients(x, upstream=upstream, between=keys)
     return gradient_of(gradients.of_arguments[:1], say("the input of NTKAwareRoPE, s = {s}", s=row.length))
 
@@ -513,6 +522,8 @@ def test_gradients_flow_through_the_module(student: Student, seed: int, row: Ask
         try:
             with growing(judged, dynamic=row.dynamic):
                 output = numbers(build()(moved), moved.shape)
+                if between and row.dynamic:
+                    build().after(moved)(longer(moved))
         except StudentFault as fault:  # a module without an output
             student.excuse(fault, KEPT if row.table_dtype is torch.float32 else (*KEPT, "rope_buffers"))
             return
@@ -534,6 +545,10 @@ def purity_by_contract(student: Student, seed: int, dtype: torch.dtype, device: 
     expected, unit = oracle.rotate(x, cos, sin), torch.float32
     for output in called_untouched(student, (x, cos, sin), device):
         check_close(output, expected, turning_scale(x), unit, SAME_LIMIT, say("{dtype} output", dtype=name(dtype)))
+    if dtype is torch.float32:
+        expected, there = oracle.rotate(x, cos, -sin), [tensor.to(device) for tensor in (x, cos, sin)]
+        output = student.apply_rotary_pos_emb.after(*there).again(*there[:2], -there[2])
+        check_close(output, expected, turning_scale(x), unit, SAME_LIMIT, OTHER_SINES)
 
 
 def called_untouched(student: Student, given: tuple[Tensor, Tensor, Tensor], device: str) -> list[Tensor]:

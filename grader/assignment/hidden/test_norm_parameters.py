@@ -154,7 +154,12 @@ def test_gamma_is_the_only_parameter(student: Student, dtype: torch.dtype, devic
     module = student.GroupRMSNorm(hidden_size=hidden, group_size=group_size, dtype=dtype, device=device)
     check_only_parameter(module, hidden, dtype, device)
     if dtype is torch.float32:  # one dtype shows the rest
-        require(not module.buffers(), say("a buffer is registered; this module has none"))
+        calls = () if student.time.has_hung("GroupRMSNorm") else (torch.ones(2, 3, hidden, device=device),)
+        try:
+            buffers = module.after(*calls).buffers()
+        except Crashed:  # other properties charge for a call that fails
+            buffers = module.buffers()
+        require(not buffers, say("a buffer is registered; this module has none"))
         check_redrawn(module, hidden, device)
 
 

@@ -22,6 +22,7 @@ STILL = "with {n} features, those at {places} stay as they were"
 THROUGH = say("only the part through {what} arrives")
 OVERWRITTEN = say("the second half is computed from the first half's result, in place of its input: it was overwritten")
 PLACED = "the results are right, but come at other places: those of features {order}, in this order"
+OTHER_SINES = say("output for -sin, after a call with the same input, cos and sin")
 MOST_PAIRS = 8  # that a message lists
 WAYS = {
     (1, -1): say("each pair turns by +angle"),

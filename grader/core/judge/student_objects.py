@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Protocol, overload
+from typing import Any, Protocol, Self, overload
 
 import torch
 from torch import Tensor
@@ -71,6 +71,20 @@ class StudentFunction:
         """
         output = self.student.request(self.name, "call", target=self.target, **_called_with(arguments))
         return self._one_tensor(output)
+
+    def after(self, *arguments: Tensor) -> Self:
+        """Call it at the next request, before what that asks for, whatever it returns; without arguments, do not."""
+        if arguments:
+            self.student.defer(self.name, "call", target=self.target, **_called_with(arguments))
+        return self
+
+    def again(self, *arguments: Tensor) -> Tensor:
+        """Call it with the tensors of its last call: a module's changed in place to hold these numbers, if like these.
+
+        A function's where they are equal.
+        """
+        more = {"target": self.target, **_called_with(arguments), "again": True}
+        return self._one_tensor(self.student.request(self.name, "call", **more))
 
     def observe(
         self, *arguments: Tensor, recording: bool = True, then: Sequence[Tensor] = ()
@@ -159,11 +173,6 @@ class StudentModule(StudentFunction):
     """
 
     target: int
-
-    def again(self, *arguments: Tensor) -> Tensor:
-        """Call it with the tensors of its last call, changed in place to hold these numbers, if they are like these."""
-        more = {"target": self.target, **_called_with(arguments), "again": True}
-        return self._one_tensor(self.student.request(self.name, "call", **more))
 
     def parameters(self) -> list[Parameter]:
         """The registered parameters."""

@@ -155,12 +155,14 @@ class Operations:
     ) -> Any:
         """Call an object or a function, and return its result: in evaluation mode without gradients, as is usual.
 
-        ``again`` passes the tensors of its last call, with the new values in them, where they are like these. Training,
-        too, may be without ``recording`` gradients, and the input ``needing`` one, which it does not as data.
+        ``again`` passes the tensors of its last call: an object's with the new values in them, where they are like
+        these; a function's where they are equal, as tables of one module. Training, too, may be without ``recording``
+        gradients, and the input ``needing`` one, which it does not as data.
         """
         called = self._target(target)
         if again:
-            arguments = [*map(_in_place, self._given.get(target, arguments), arguments)]
+            writing = itertools.repeat(isinstance(target, int))
+            arguments = [*map(_in_place, self._given.get(target, arguments), arguments, writing)]
         self._given[target] = arguments
         if needing:
             arguments[:] = map(_leaf, arguments)
@@ -208,16 +210,18 @@ class Operations:
         another property judges whether they are parameters. The call gets copies of the arguments, so that code that
         changes its input has gradients, too. The output may differ from ``upstream`` in shape, but not in the number of
         elements. With arguments for it, a call ``between`` comes before the way back, as where layers share weights.
-        ``alone`` says if only the arguments, as of a frozen module, or only the parameters require a gradient.
+        ``alone`` says if only the arguments, as of a frozen module, or only the parameters require a gradient. After an
+        assignment, the module has to have a parameter that takes one.
         """
         leaves = [_leaf(argument, alone != "parameters") for argument in arguments]
         parameters = self._parameters_of(target)
+        if target in self._assigned:
+            self._require_trainable(self._modules[target])
         for parameter in parameters:
             parameter.requires_grad_(parameter.is_floating_point() and alone != "arguments")
             parameter.grad = None  # what other modules that share it have sent
         output = self._target(target)(*(a.clone() if isinstance(a, Tensor) else a for a in leaves))
-        if between:
-            self._target(target)(*between)
+        later = _first_only(self._target(target)(*between)) if between else None
         several = isinstance(output, tuple | list)  # as for any call, the first counts
         output = output[0] if several else output
         if output.numel() != upstream.numel():
@@ -232,11 +236,23 @@ class Operations:
                 raise _Told(
                     "unfit", say("backward changes the gradient that it is given, which other branches may use")
                 )
-        return {
+        found = {
             "argument_gradients": [getattr(leaf, "grad", None) if flows else None for leaf in leaves],
             "parameter_gradients": [_dense(parameter.grad) if flows else None for parameter in parameters],
-            "several": several,
         }
+        if flows and isinstance(later, Tensor) and later.requires_grad:
+            # A backward of its own, as in the next step of training: what calls keep may have lost its graph by then.
+            found = {key: [None if one is None else one.clone() for one in kept] for key, kept in found.items()}
+            later.sum().backward()
+        return {**found, "several": several}
+
+    def _require_trainable(self, module: nn.Module) -> None:
+        """Require a parameter that an optimizer finds and may change; another property judges how many there are."""
+        parameters = list(module.parameters())
+        if not parameters:
+            raise _Told("unfit", say("{n} parameters are registered, not {wanted}", n=0, wanted=1))
+        if not any(parameter.requires_grad for parameter in parameters):
+            raise _Told("unfit", say("the parameter does not require gradients"))
 
     def _parameters_of(self, target: int | str) -> list[Tensor]:
         """The tensors whose gradients are returned: those that hold assigned numbers, or all parameters."""
@@ -325,11 +341,13 @@ class Operations:
         raise _Told("unfit", say("a parameter of {n} elements was expected; registered: {shapes}", n=n, shapes=shapes))
 
 
-def _in_place(kept: Tensor, value: Tensor) -> Tensor:
+def _in_place(kept: Tensor, value: Tensor, writing: bool) -> Tensor:
     """The tensor that was kept, with its new value; the value itself, where the tensor is not like it."""
     if (kept.shape, kept.dtype, kept.device) != (value.shape, value.dtype, value.device):
         return value
     if not torch.equal(kept, value):
+        if not writing:
+            return value
         kept.data.copy_(value)  # as for parameters
     return kept
 

@@ -88,6 +88,16 @@ SLIPS = (
         rotary_like=".to(input.dtype).mul(0.5).add(out.detach().to(input.dtype) * 0.5)",
     ),
     slip(
+        "sines_kept_with_the_cosines",
+        PURE,
+        "earlier_call_remembered",
+        rotary_wrap="_r, _kept = apply_rotary_pos_emb, [None, None]\n"
+        "def apply_rotary_pos_emb(input, cos, sin):\n"
+        "    if cos is not _kept[0]:\n"
+        "        _kept[:] = cos, sin\n"
+        "    return _r(input, cos, _kept[1])",
+    ),
+    slip(
         "rotary_in_place",
         f"{PURE} {BACK}",
         "input_changed",

@@ -242,6 +242,13 @@ SLIPS = (
         rope_like=" if input.mul_(2) is None else apply_rotary_pos_emb(input / 2, cos[:s], sin[:s])",
     ),
     slip("rope_no_grad", BACK, "rope_module_gradient", rope_wrap="forward = torch.no_grad()(forward)"),
+    slip(
+        "tables_grown_in_place",
+        BACK,
+        None,
+        store="self.cos.resize_(cos.shape).copy_(cos); self.sin.resize_(sin.shape).copy_(sin)",
+    ),
+    slip("base_takes_gradients", BACK, rope_more="self.base = torch.tensor(float(base), requires_grad=True)"),
     slip("rope_detached", BACK, "rope_module_gradient", rope_input="input.detach()"),
     slip(
         "rope_detached_on_growth",
