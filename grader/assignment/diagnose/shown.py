@@ -293,6 +293,7 @@ NEEDED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "output_reused": (LATER_CHANGES,),  # memory that is reused may still hold what an earlier call wrote
     "output_shape": (SHAPE_DIFFERS,),
     "lookup_rows_scaled": (ROWS_SCALED,),
+    "norm_gradient_at_zero": (told(checks.OF_INPUT, dtype="float32", beside=told(norm.OF_ZEROS)),),
     "rope_ratio_unheard": (
         told(rope.OF_RATIO, k=1, case="the_ratio_stretches_the_base-cpu-ratio_four"),
         of_ratio(rope.CALL, k=1),

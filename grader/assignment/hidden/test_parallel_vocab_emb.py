@@ -189,7 +189,7 @@ def answered_by_all(student: Student, table: Tensor, world: int, device: str) ->
 def check_large_ids(student: Student, device: str, dtype: torch.dtype, training: bool = True) -> None:
     """Require from rank 1 the rows of ids of which 16 bits hold not all."""
     half, sizes = MANY_ROWS // 2, {"vocab_size": MANY_ROWS, "emb_size": 3, "rank": 1, "world_size": 2}
-    ids, table = torch.tensor([[half, half + 2049], [65_536, 2 * half - 1]]), digits(torch.arange(2 * half)).to(dtype)
+    ids, table = torch.tensor([[half, half + 2049], [66_155, 2 * half - 1]]), digits(torch.arange(2 * half)).to(dtype)
     module = student.ParallelVocabEmbedding(**sizes, dtype=dtype, device=device).train(training)
     output = module.assign(*layouts(table[half:], 2))(ids.to(device))  # a whole table: both halves alike
     try:
