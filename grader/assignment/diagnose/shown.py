@@ -289,7 +289,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
 
 # From a cause to clues of which at least one of its cases fits one.
 NEEDED: Final[Mapping[str, tuple[Clue, ...]]] = {
-    "earlier_call_remembered": (HISTORY,),
+    "earlier_call_remembered": (HISTORY, told(turns.OTHER_SINES)),
     "output_reused": (LATER_CHANGES,),  # memory that is reused may still hold what an earlier call wrote
     "output_shape": (SHAPE_DIFFERS,),
     "lookup_rows_scaled": (ROWS_SCALED,),
