@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial, reduce, wraps
-from itertools import combinations
+from itertools import combinations, permutations
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
@@ -104,6 +104,7 @@ SOME_PAIRS = "of the pairs 0–{last}, only these are wrong: {pairs}"
 BY_HALVES = "in the first half of the positions {early} pairs are wrong, in the second {late}"
 DRIFT = "where they are wrong, the squares of the two do not add up to 1, by up to {worst} rounding steps"
 FEW_ROWS = "with ratio={ratio}, the tables have {n} rows, too few for s = {s}"
+OF_TWO_RATIOS = "the cosines are those of ratio {cosines}, the sines those of ratio {sines}"
 OF_NO_RATIO = "they match the tables of no integer ratio from 1 to {k}"
 PAIRS_TOLD = 4
 MOST_PARTS = 4  # that a message lists
@@ -258,13 +259,13 @@ class Ropes:
         """``[s, hd]``: what the first call of a new module gives."""
         return self.turn(self.new(ratio, dynamic=dynamic, training=training), length)
 
-    def by_contract(self, ratio: float, length: int) -> Tensor:
-        """``[s, hd]``: the output with the contract's angles."""
-        return self.rotated(self.vector.expand(1, length, 1, DIM), ratio)[0, :, 0]
+    def by_contract(self, ratio: float, length: int, sines: float | None = None) -> Tensor:
+        """``[s, hd]``: the output with the contract's angles; perhaps with the sines of another ratio."""
+        return self.rotated(self.vector.expand(1, length, 1, DIM), ratio, sines)[0, :, 0]
 
-    def rotated(self, x: Tensor, ratio: float) -> Tensor:
-        """``x: [b, s, nh, hd]``, turned by the contract's tables for a ratio."""
-        return _by_contract(self.convention, x, ratio, self.base, self.asking.interleaved)
+    def rotated(self, x: Tensor, ratio: float, sines: float | None = None) -> Tensor:
+        """``x: [b, s, nh, hd]``, turned by the contract's tables for a ratio; perhaps with the sines of another."""
+        return _by_contract(self.convention, x, ratio, sines or ratio, self.base, self.asking.interleaved)
 
     def same(self, actual: Tensor, expected: Tensor) -> bool:
         """Whether two outputs agree at the positions that both have."""
@@ -303,7 +304,8 @@ class Ropes:
         except StudentFault:
             return None
         if not ratios:
-            return self._told_start(turned) or say(OF_NO_RATIO, k=MOST)
+            mixed = self._told_start(turned) or (None if self.asking.own else self._told_mixed(turned))
+            return mixed or say(OF_NO_RATIO, k=MOST)
         return parts or (say(OF_RATIO, k=shown_ratio(ratios[0])) if len(ratios) == 1 else None)
 
     def _told_parts(self, turned: Tensor) -> Message | None:
@@ -320,6 +322,13 @@ class Ropes:
             parts.append(f"{start}–{start + runs[ratio] - 1}: {ratio}")
             start += runs[ratio]
         return say(IN_PARTS, parts=", ".join(parts)) if start == end and len(parts) > 1 else None
+
+    def _told_mixed(self, turned: Tensor) -> Message | None:
+        """Which ratios' cosines and sines were used, for messages, if these are two ratios."""
+        for cosines, sines in permutations(RATIOS_READ, 2):
+            if self.same(turned, self.by_contract(cosines, len(turned), sines)):
+                return say(OF_TWO_RATIOS, cosines=cosines, sines=sines)
+        return None
 
     def _told_start(self, turned: Tensor) -> Message | None:
         """Which position the first vector was taken for, if any but 0, for messages; ``turned: [s, hd]``."""
@@ -356,10 +365,12 @@ class Ropes:
 
 
 @kept
-def _by_contract(convention: Convention, x: Tensor, ratio: float, base: int, interleaved: bool) -> Tensor:
-    angles = oracle.ntk_angles(DIM, base, ratio, x.shape[1])
-    angles = angles.repeat_interleave(2, dim=-1) if interleaved else angles.repeat(1, 2)
-    return convention.rotate(x, angles.cos(), angles.sin())
+def _by_contract(
+    convention: Convention, x: Tensor, cosines: float, sines: float, base: int, interleaved: bool
+) -> Tensor:
+    both = (oracle.ntk_angles(DIM, base, ratio, x.shape[1]) for ratio in (cosines, sines))
+    cos, sin = (one.repeat_interleave(2, dim=-1) if interleaved else one.repeat(1, 2) for one in both)
+    return convention.rotate(x, cos.cos(), sin.sin())
 
 
 def read_asking(student: Student) -> Asking:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import pytest
@@ -14,7 +15,7 @@ from grader.assignment.oracle import smallest_even_ratio
 from grader.testing import DTYPES, Message, kept, name, normal, say, stated, uniform
 
 OF_MODULE_INPUT = "{dtype} gradient of the input of NTKAwareRoPE, s = {s}, {sizes}"
-WITH = "this history has {sizes}"
+WITHOUT = "the same calls are right without {condition}"
 Shape = tuple[int, int, int]  # rows, positions, heads
 
 
@@ -186,11 +187,19 @@ class Calls(NamedTuple):
         """The name of a case."""
         return str(self.ratio) if self.dynamic else f"{self.ratio}-{'train' if self.training else 'eval'}"
 
-    @property
-    def told(self) -> Message:
-        """The values that no other message has."""
-        given = {"dtype": name(self.dtype), "no_grad": str(not self.recording), "between": self.between or "-"}
-        return say(WITH, sizes=stated(base=self.base, others=2 * self.beside, **given))
+    def without(self) -> Iterator[tuple[Message, Calls]]:
+        """The history without one of its unusual conditions, each with that condition, for messages."""
+        usual = Calls(self.ratio, self.lengths, self.dynamic, self.training)
+        conditions: dict[str, Message | str] = {
+            "recording": "torch.no_grad()",
+            "base": stated(base=self.base),
+            "dtype": stated(dtype=name(self.dtype)),
+            "beside": say("two other modules, one of them with dynamic={dynamic}", dynamic=str(not self.dynamic)),
+            "between": say("{what} between these calls", what=self.between),
+        }
+        for field, told in conditions.items():
+            if getattr(self, field) != (value := getattr(usual, field)):
+                yield say(WITHOUT, condition=told), self._replace(**{field: value})
 
     def held(self) -> list[int]:
         """The ratio of the tables that each call needs."""
@@ -207,7 +216,7 @@ class Calls(NamedTuple):
         return "".join("s" if n < held * MS else "e" if n == held * MS else "l" for n, held in pairs)
 
 
-SWITCHING, MOVING = "train/eval", "to()"
+SWITCHING, MOVING = "train(), eval()", "to(dtype)"
 CALLS = (
     Calls(1, (1, LONGER, MIDDLE, 5, 1), dynamic=False, training=False, base=37, dtype=F16, beside=True),
     Calls(

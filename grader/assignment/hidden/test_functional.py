@@ -18,7 +18,6 @@ from grader.assignment import oracle
 from grader.assignment.hidden.checks import (
     OF_INPUT,
     RIGHT_FOR,
-    UNCHANGED,
     WRONG_FOR,
     across,
     check_digits,
@@ -276,8 +275,9 @@ def test_every_batch_row_and_head_turns_alike(
         check_close(output, expected, turning_scale(x), torch.float32, SAME_LIMIT, FLOAT32)
     except (WrongAnswer, Crashed) as fault:
         if read.shape != ONE:
-            stays = fault.error_ulp is not None and torch.equal(numbers(output, x.shape), x.double())
-            raise fault.with_more(UNCHANGED if stays else None, RIGHT_TOGETHER) from None
+            left = told_left(output, expected, x) if fault.error_ulp is not None else None
+            several = dict(zip(("b", "s", "nh"), read.shape, strict=True))
+            raise fault.with_more(left, say(RIGHT_TOGETHER, **several)) from None
         if fault.error_ulp is None or read.convention is None:
             raise fault.with_more(*told_of_ones(student, seed, shape, device)) from None
         told = told_left(output, expected, x) or told_position(output, read.convention, x, cos, sin)

@@ -142,7 +142,7 @@ def held_after(ropes: Ropes, ratio: int, length: int) -> float:
 def test_a_static_module_forgets_a_long_sequence(ropes: Ropes, row: Calls) -> None:
     """Each call answers as the first call of a new module does; one position is the first one, not the next."""
     if ropes.is_by_contract:
-        check_beside(ropes.student, partial(check_calls, ropes.of_tables(row.base, row.dtype), row))
+        check_history(ropes, row)
         return
     ratio, training = row.ratio, row.training
     middle, long = answered(ropes, dynamic=False)
@@ -171,9 +171,18 @@ def test_a_static_module_forgets_a_long_sequence(ropes: Ropes, row: Calls) -> No
     require(grows or ropes.positions_held(module) == ropes.positions_held(ropes.new(ratio)) > 0, UNSEEN)
 
 
+def check_history(ropes: Ropes, row: Calls) -> None:
+    """Require the contract's tables of each call; a fault names the conditions without which it is right."""
+    try:
+        check_beside(ropes.student, partial(check_calls, ropes, row))
+    except WrongAnswer as fault:
+        alone = (told for told, without in row.without() if succeeds(partial(check_calls, ropes, without, True)))
+        raise fault.with_more(*alone) from None
+
+
 def check_calls(ropes: Ropes, row: Calls, beside: bool) -> None:
     """Require the contract's tables of each call of a history, perhaps beside other modules."""
-    beside &= row.beside
+    ropes, beside = ropes.of_tables(row.base, row.dtype), beside and row.beside
     build = partial(ropes.new, row.ratio, dynamic=row.dynamic, training=row.training)
     others = [build()] if beside else []
     module = build()
@@ -185,7 +194,7 @@ def check_calls(ropes: Ropes, row: Calls, beside: bool) -> None:
         if history and row.between == MOVING:
             module.to(row.dtype)
         what, wanted = told(length, row.ratio, dynamic=row.dynamic, history=history), ropes.by_contract(held, length)
-        with nullcontext() if row.recording else without_gradients(), stating(row.told):
+        with nullcontext() if row.recording else without_gradients():
             turned = ropes.turn(module, length)
             if history and not ropes.same(turned, wanted):
                 check_after(ropes, build, wanted, history, length, what)
@@ -281,7 +290,7 @@ def test_a_dynamic_module_keeps_what_it_grew_to(ropes: Ropes, row: Calls) -> Non
     After a long call, shorter calls must answer as it did; the second growth must answer as a new module does.
     """
     if ropes.is_by_contract:
-        check_beside(ropes.student, partial(check_calls, ropes.of_tables(row.base, row.dtype), row))
+        check_history(ropes, row)
         return
     check = partial(check_growth_kept, ropes, row.ratio, *answered(ropes, dynamic=True))
     try:

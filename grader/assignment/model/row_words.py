@@ -73,7 +73,7 @@ def check_rows(output: Tensor, expected: Tensor, ids: Tensor, table: Tensor, wha
         if is_place and not bool(actual[wrong].any()):
             return wrong_ones.then(say(LEFT_OUT, n=n, all=wrong.numel()))
         order = _order(actual, expected.cpu().double(), ids) or _ranked(actual, ids, table.double())
-        return wrong_ones.then(*(changed or some), *filter(None, [order]))
+        return wrong_ones.then(*(changed or some * (not (order and _is_by_place(actual, ids)))), *filter(None, [order]))
 
     if bool(wrong.any()):
         raise WrongAnswer(told, elements=table.numel())
@@ -103,7 +103,15 @@ def told_conversion(output: Tensor, ids: Tensor, rows: Tensor, start: int = 0) -
 def _order(actual: Tensor, expected: Tensor, ids: Tensor) -> Message | None:
     """In which other order the rows of a call come, if they are the right ones; for messages."""
     places = torch.arange(ids.numel()).reshape(len(ids), -1)
+    rows, given = expected.flatten(0, -2), actual.flatten(0, -2)
+    rest = ids.numel() - int((rows != given).any(-1).to(torch.uint8).argmax())
+    again = torch.cat((places.flatten()[:-rest], places.flatten()[:rest]))
+    repeated = (
+        (say("in every batch row those of the first"), places[:1].expand_as(places)),
+        (say("the first ones again in place of the last {n}", n=rest), again),
+    )
     orders = (
+        *repeated * (ids.dim() > 1 and _is_by_place(actual, ids)),
         (say("column by column"), places.T),
         (say("column by column"), places.reshape(places.T.shape).T),
         (say("with the first row last"), places.flip(0)),
@@ -111,17 +119,21 @@ def _order(actual: Tensor, expected: Tensor, ids: Tensor) -> Message | None:
         (say("sorted by id within each row"), places.gather(1, ids.reshape(places.shape).argsort(dim=-1, stable=True))),
         (say("sorted by id"), ids.flatten().argsort(stable=True)),
     )
-    rows, given = expected.flatten(0, -2), actual.flatten(0, -2)
     found = (told for told, order in orders if torch.equal(rows[order.flatten()], given))
     named = next(found, None) or (say("in other places") if _moved(rows, given, ids.flatten()) else None)
     return say("these are the right rows, but {order}", order=named) if named else None
 
 
 def _moved(rows: Tensor, given: Tensor, ids: Tensor) -> bool:
-    """Whether the rows of a call have changed places, which no map of ids to rows explains: an id gives two of them."""
+    """Whether the rows of a call have changed places, which no map of ids to rows explains."""
     one, other = (all_rows.unique(dim=0, return_counts=True) for all_rows in (rows, given))
     alike = all(len(a) == len(b) and torch.equal(a, b) for a, b in zip(one, other, strict=True))
-    return alike and len(torch.cat((ids.unsqueeze(-1), given), dim=-1).unique(dim=0)) > len(ids.unique())
+    return alike and _is_by_place(given, ids)
+
+
+def _is_by_place(given: Tensor, ids: Tensor) -> bool:
+    """Whether some id gives two different rows."""
+    return len(torch.cat((ids.unsqueeze(-1), given), dim=-1).flatten(0, -2).unique(dim=0)) > len(ids.unique())
 
 
 def _ranked(actual: Tensor, ids: Tensor, table: Tensor) -> Message | None:
