@@ -17,18 +17,21 @@ from grader.assignment.hidden.norm_inputs import (
     FORWARD,
     GROUPINGS,
     NARROW,
+    NO_ROUNDING,
     ONE_ROUNDING,
     OVERFLOW,
     Shape,
     accepted,
     build,
     check_contract,
+    check_law,
     flat_tokens,
     grouped_input,
     judged,
     quotients,
     sizes,
     told_added,
+    told_sizes,
 )
 from grader.assignment.model.normalising import (
     CONTRACT,
@@ -61,6 +64,8 @@ from grader.testing import (
 RANGES = {"overflow": (3000.0, 1e-5, [6]), "underflow": (2e-4, 1e-8, [3, 1])}
 LARGER_RIGHT = say("with far larger numbers it is right: what is converted depends on the values")
 GAMMA_RIGHT = "with a {gamma} gamma it is right: what is converted depends on gamma's dtype"
+BESIDE_SMALLER = "float32 output for large numbers, compared with the same numbers divided by 16384"
+NEXT_TO_NONE = 1e-12  # an eps that is not refused as zero may be
 ALL_NARROW = "every element is a {dtype} number"
 
 
@@ -218,6 +223,25 @@ def test_only_the_output_is_rounded_to_16_bits(student: Student, seed: int, dtyp
     gamma = powers_of_two(24) if reading.gamma_right else None
     for size, gamma_dtype in BESIDE[dtype].items():
         check_witness(student, x, judged(student, size, device), 1e-5, gamma, gamma_dtype, device)
+    if dtype is torch.bfloat16 and reading.takes(torch.float32, torch.float32):
+        check_sizes(student, x.float(), device)
+
+
+def check_sizes(student: Student, x: Tensor, device: str) -> None:
+    """Require the float32 output for large numbers, if that for smaller ones does not depend on their size."""
+
+    def output(x: Tensor) -> Tensor:
+        return numbers(build(student, 4, device, eps=NEXT_TO_NONE)(x.to(device)), x.shape)
+
+    smaller = x * 2.0**-14
+    expected, large = output(smaller), output(x)
+    if not fits(output(2 * smaller), expected, NO_ROUNDING):
+        return  # nor has the output for large numbers a law to follow
+    try:
+        check_law(large, expected, say(BESIDE_SMALLER))
+    except WrongAnswer as fault:
+        told = told_sizes(large, expected, x, 4, lambda clamped: output(clamped * 2.0**-14))
+        raise fault.with_more(told) from None
 
 
 SOME_EPS = 0.1  # no 16-bit number
@@ -316,7 +340,7 @@ def check_exact(student: Student, shape: Shape, device: str, x: tuple[Tensor], e
     narrow = [name(dtype) for dtype in DTYPES[:0:-1] if halves.any() and torch.equal(halves, halves.to(dtype).double())]
     in_16_bits = say(ALL_NARROW, dtype="".join(narrow[:1]))
     if law is not None:
-        expected = law(x[0], group_size)
+        expected = law(x[0], group_size, 1e-5 if eps is None else eps)  # features near zero show eps as groups of one
         compared, twice = (found / (found / expected).median() for found in (halves, twice))
         if only_digits_differ(compared, twice, expected):
             scale = expected.abs() + (law != CONTRACT)  # a subtracted mean cancels digits

@@ -292,7 +292,13 @@ SLIPS = (
     ),
     slip("no_grad", BACK, "gradient_cut", wrap="forward = torch.no_grad()(forward)"),
     slip("detached_output", BACK, "gradient_cut", like=".detach().to(input.dtype)"),
-    slip("in_place", PURE, "input_changed", "centred", scaled="groups.div_(rms).flatten(-2) * weight"),
+    slip(
+        "in_place",
+        PURE,
+        "input_changed",
+        "centred input_clamped root_taken_twice",  # the first two copy the input; no gradient arrives for the third
+        scaled="groups.div_(rms).flatten(-2) * weight",
+    ),
     slip("another_output_in_eval", PURE, "mode_matters", like=".mul(1.0 if self.training else 0.5).to(input.dtype)"),
     slip(
         "cached_rms",
