@@ -252,7 +252,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
         told("{dtype} output for shape {shape}: a head is rotated differently beside others than on its own"),
     ),
     "rope_growth_at_es": tuple(of_ratio(rope.CALL, ratio=ratio, s=ratio * rope.MS, k=ratio + 1) for ratio in (1, 3, 5)),
-    "rope_ratio_unheard": (RATIO_ONE, of_ratio(rope.CALL, ratio=5, s=2 * rope.MS, k=2)),
+    "rope_ratio_unheard": (RATIO_ONE, of_ratio(rope.CALL, ratio=(3, 5), s=2 * rope.MS, k=2)),
     "rope_growth_beyond_ms": (of_ratio(rope.CALL, ratio=(3, 5), s=2 * rope.MS, k=2),),
     "rope_positions_go_on": (told(rope.CALL_AFTER, beside=told(rope.SHIFTED, rope.TAKEN_FOR)),),
     "rope_static_keeps_growth": tuple(
