@@ -243,6 +243,8 @@ class Operations:
         if flows and isinstance(later, Tensor) and later.requires_grad:
             # A backward of its own, as in the next step of training: what calls keep may have lost its graph by then.
             found = {key: [None if one is None else one.clone() for one in kept] for key, kept in found.items()}
+            for parameter in parameters:
+                parameter.grad = None  # sparse gradients need not add up on every device
             later.sum().backward()
         return {**found, "several": several}
 
