@@ -93,10 +93,13 @@ def test_a_stub_takes_nothing_from_what_is_written_beside_it(grader: Judge) -> N
 
 @pytest.mark.process
 def test_a_crash_at_import_is_one_cause_for_all_properties(started: list[Zygote], grader: Judge) -> None:
-    """One process for the replay, and one for each task of three that the replay reads; one of these confirms it."""
+    """One process for the replay, one for each task of three that the replay reads, and one that lengths are tried in.
+
+    One of these confirms the replay.
+    """
     report = grader.grade(submission({path: CRASHES + text for path, text in ASSIGNMENT.solution().items()}))
     assert set(outcomes(report).values()) == {"crashed"}
-    assert len(started) == 4
+    assert len(started) == 5
 
 
 @pytest.mark.process

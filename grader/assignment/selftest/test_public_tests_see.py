@@ -34,6 +34,8 @@ UNSEEN = {
     ("wrong.rope_oversights.positions_go_on", "rope_static"),
     # Shows with 16-bit tables and a float32 input only.
     ("rope_input_rounded", "rope_boundary"),
+    # Shows at half a turn only.
+    ("wrong.rotary.undefined_at_half_a_turn", "rotary_pairing_and_sign"),
     # Shows with an eps that float16 does not hold, with inputs beyond 10,000, with float32 rows in evaluation,
     # with a call of foreign ids alone.
     ("eps_in_input_dtype", "norm_float32_inside"),
