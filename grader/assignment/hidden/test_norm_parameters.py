@@ -151,17 +151,10 @@ def test_gamma_is_drawn_uniformly_with_the_seed(
 @dtypes
 def test_gamma_is_the_only_parameter(student: Student, dtype: torch.dtype, device: str) -> None:
     hidden, group_size = (24, 4) if dtype is torch.float16 else (16, 16)
-    build = partial(student.GroupRMSNorm, hidden_size=hidden, group_size=group_size, dtype=dtype, device=device)
-    module = build()
+    module = student.GroupRMSNorm(hidden_size=hidden, group_size=group_size, dtype=dtype, device=device)
     check_only_parameter(module, hidden, dtype, device)
     if dtype is torch.float32:  # one dtype shows the rest
-        calls = () if student.time.has_hung("GroupRMSNorm") else (torch.ones(2, 3, hidden, device=device),)
-        try:
-            buffers = module.after(*calls).buffers()
-        except Crashed:  # other properties charge for a call that fails, or ends the process
-            module = build()
-            buffers = module.buffers()
-        require(not buffers, say("a buffer is registered; this module has none"))
+        require(not module.buffers(), say("a buffer is registered; this module has none"))
         check_redrawn(module, hidden, device)
 
 

@@ -261,12 +261,6 @@ SLIPS = (
         register="self.gamma = nn.Parameter(values, requires_grad=dtype is torch.float32)",
     ),
     slip(
-        "buffer_of_the_first_call",
-        REGISTERED,
-        "further_parameter",
-        before="self.register_buffer('calls', torch.zeros(()), persistent=False)",
-    ),
-    slip(
         "extra_parameter",
         REGISTERED,
         "further_parameter",
