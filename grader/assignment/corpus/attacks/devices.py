@@ -2,17 +2,17 @@
 
 from grader.specimens.attacks import on_import, replaces
 
-from .points import NO_ANSWER, REFUSES
+from .points import FORGES
 from .verdicts import RAW
 
 
-@replaces("GroupRMSNorm.forward", score=REFUSES, prelude=RAW)
+@replaces("GroupRMSNorm.forward", score=FORGES, prelude=RAW)
 def forges_a_tensor_of_the_second_device(self, input):
     """Claims that a tensor of its own lies there, whatever was asked."""
     answer({"tensor": 0}, ["float32", "gpu:0", [0], [1]])
 
 
-@replaces("GroupRMSNorm.forward", score=NO_ANSWER, prelude=RAW)
+@replaces("GroupRMSNorm.forward", score=FORGES, prelude=RAW)
 def forges_a_third_device(self, input):
     """Claims that a tensor lies on a device that nobody has."""
     answer({"tensor": 0}, ["float32", "gpu:1", [0], [1]])

@@ -4,7 +4,7 @@ import torch
 
 from grader.specimens.attacks import on_import, replaces
 
-from .points import NO_ANSWER, REFUSES
+from .points import FORGES, NO_ANSWER, REFUSES
 from .verdicts import RAW
 
 NO_PURITY = 99.0  # everything but that both modes agree
@@ -20,7 +20,7 @@ WIDE = ["uint8", "cpu", [16] * 6, [0] * 6]
 """
 
 
-@replaces("GroupRMSNorm.forward", score=NO_ANSWER, prelude=FORGE)
+@replaces("GroupRMSNorm.forward", score=FORGES, prelude=FORGE)
 def message_that_is_a_tensor(self, input):
     """An error whose message is a tensor of one byte and fourteen dimensions."""
     forge_error([["kind", "crashed"], ["message", {"tensor": 0}]], [EXPANDED], bytes(1))
@@ -52,14 +52,14 @@ def types_that_are_tensors(self, input):
     forge_error([["kind", "crashed"], ["message", "x"], ["types", types]], [WIDE], bytes(1))
 
 
-@replaces("GroupRMSNorm.forward", score=REFUSES, prelude=FORGE)
+@replaces("GroupRMSNorm.forward", score=FORGES, prelude=FORGE)
 def frames_with_endless_numbers(self, input):
     """Frames whose lines have four thousand digits."""
     frame = {"list": ["src/modeling/norm.py", 10**4000, "f"]}
     forge_error([["kind", "crashed"], ["message", "x"], ["frames", {"list": [frame] * 3}]])
 
 
-@replaces("GroupRMSNorm.forward", score=REFUSES, prelude=FORGE)
+@replaces("GroupRMSNorm.forward", score=FORGES, prelude=FORGE)
 def frames_that_are_tensors(self, input):
     """Frames whose every part is a tensor."""
     frame = {"list": [{"tensor": 0}] * 3}
@@ -118,7 +118,7 @@ def two_hundred_wide_tensors(self, input):
     answer({"list": [{"tensor": number} for number in range(200)]}, *[WIDE] * 200, body=bytes(200))
 
 
-@replaces("GroupRMSNorm.forward", score=NO_ANSWER, prelude=FORGE)
+@replaces("GroupRMSNorm.forward", score=FORGES, prelude=FORGE)
 def a_number_of_four_thousand_digits(self, input):
     """A shape that is longer to write down than to compute."""
     answer({"tensor": 0}, ["uint8", "cpu", [10**4000], [0]], body=bytes(1))
