@@ -26,13 +26,13 @@ def message_that_is_a_tensor(self, input):
     forge_error([["kind", "crashed"], ["message", {"tensor": 0}]], [EXPANDED], bytes(1))
 
 
-@replaces("GroupRMSNorm.forward", score=REFUSES, prelude=FORGE)
+@replaces("GroupRMSNorm.forward", score=FORGES, prelude=FORGE)
 def message_that_is_a_wide_tensor(self, input):
     """The same with as many elements as a message may have."""
     forge_error([["kind", "crashed"], ["message", {"tensor": 0}]], [WIDE], bytes(1))
 
 
-@replaces("GroupRMSNorm.forward", score=REFUSES, prelude=FORGE)
+@replaces("GroupRMSNorm.forward", score=FORGES, prelude=FORGE)
 def message_in_a_list(self, input):
     """The same inside a list, inside a dictionary."""
     inner = {"list": [{"dict": [["deep", {"tensor": 0}]]}]}
@@ -112,7 +112,7 @@ def parameters_expanded_without_end(self, *_, **__):
     return iter([(f"p{number}", torch.zeros(1).expand(60_000)) for number in range(200)])
 
 
-@replaces("GroupRMSNorm.forward", score=NO_ANSWER, prelude=FORGE)
+@replaces("GroupRMSNorm.forward", score=FORGES, prelude=FORGE)
 def two_hundred_wide_tensors(self, input):
     """As many tensors as a message may have, each as large as it may be."""
     answer({"list": [{"tensor": number} for number in range(200)]}, *[WIDE] * 200, body=bytes(200))
