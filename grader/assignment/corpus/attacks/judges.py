@@ -4,7 +4,7 @@ import torch
 
 from grader.specimens.attacks import on_import, replaces
 
-from .points import FORGES, NO_ANSWER, REFUSES
+from .points import FORGES, NO_ANSWER
 from .verdicts import RAW
 
 NO_PURITY = 99.0  # everything but that both modes agree
@@ -39,13 +39,13 @@ def message_in_a_list(self, input):
     forge_error([["kind", "crashed"], ["message", inner]], [WIDE], bytes(1))
 
 
-@replaces("GroupRMSNorm.forward", score=REFUSES, prelude=FORGE)
+@replaces("GroupRMSNorm.forward", score=FORGES, prelude=FORGE)
 def kind_that_is_a_tensor(self, input):
     """An error whose kind is a tensor, which no table can be asked for."""
     forge_error([["kind", {"tensor": 0}], ["message", "x"]], [WIDE], bytes(1))
 
 
-@replaces("GroupRMSNorm.forward", score=REFUSES, prelude=FORGE)
+@replaces("GroupRMSNorm.forward", score=FORGES, prelude=FORGE)
 def types_that_are_tensors(self, input):
     """An error of a hundred classes, each a tensor."""
     types = {"list": [{"tensor": 0}] * 100}
