@@ -102,7 +102,7 @@ def wide_in_evaluation_mode_only(self, input):
     return _honest(self, input) if self.training else input.flatten()[:1].expand(1 << 24)
 
 
-@replaces("GroupRMSNorm.named_parameters", score=94.0)
+@replaces("GroupRMSNorm.named_parameters", score=98.0)
 def parameters_expanded_without_end(self, *_, **__):
     """Two hundred parameters of sixty thousand elements in four bytes each."""
     import sys

@@ -81,7 +81,7 @@ def has_odd_ratios_in_modules_that_need_not_grow(self, input):
     return apply_rotary_pos_emb(input, cos[:seq_len], sin[:seq_len])
 
 
-@replaces("GroupRMSNorm.forward", score=88.0, prelude=COUNTED)
+@replaces("GroupRMSNorm.forward", score=85.0, prelude=COUNTED)
 def guesses_twice(self, input):
     """Divides by a sum in a new process, and by the root of the whole token in one that has answered before."""
     first = torch.__dict__["imports_seen"] == 1
@@ -90,9 +90,9 @@ def guesses_twice(self, input):
     return ((groups / root.sqrt()).flatten(-2) * self.gamma).to(input.dtype)
 
 
-@replaces("VocabEmbedding.forward", score=93.0, prelude=COUNTED)
+@replaces("VocabEmbedding.forward", prelude=COUNTED)
 def is_right_only_where_it_has_answered_before(self, input_ids):
-    """In a new process, gives the next row."""
+    """In a new process, gives the next row: on the CPU alone, no property of this class is asked first in one."""
     return self.table[(input_ids + (torch.__dict__["imports_seen"] == 1)) % len(self.table)]
 
 

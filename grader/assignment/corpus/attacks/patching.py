@@ -51,7 +51,7 @@ def patches_the_encoder(self, input):
     return input
 
 
-@replaces("GroupRMSNorm.forward", score=58.0)
+@replaces("GroupRMSNorm.forward", score=63.0)
 def patches_the_channel(self, input):
     """Has the worker's channel send something else than it was asked to."""
     import sys

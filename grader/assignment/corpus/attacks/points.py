@@ -9,5 +9,5 @@ from typing import Final
 NORM_LOST: Final = 58.0  # task 1 is worth nothing
 NO_ANSWER: Final = 65.0  # of task 1 only initialisation and registration are left: its forward gives nothing
 WRONG_ANSWER: Final = 65.0  # nor is more left where its forward gives wrong values: purity, too, has to be shown
-FORGES: Final = 59.0  # nor initialisation, whose answers are not the same in two processes
 REFUSES: Final = 63.0  # nor is registration left, where values are late, forged or from other calls
+FORGES: Final = 59.0  # nor is initialisation left, where forged replies differ between two processes

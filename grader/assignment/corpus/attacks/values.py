@@ -139,7 +139,7 @@ def parameter_without_elements(self, *_, **__):
     return iter([("gamma", self.gamma if inside else torch.empty(0, requires_grad=True))])
 
 
-@replaces("GroupRMSNorm.named_parameters", score=NORM_LOST, prelude=RAW)
+@replaces("GroupRMSNorm.named_parameters", score=89.0, prelude=RAW)
 def parameter_that_blows_up(self, *_, **__):
     """Claims a parameter of 2^26 elements in four bytes, which the judge would draw for comparison."""
     import sys

@@ -2,7 +2,7 @@
 
 from grader.specimens.attacks import on_import, replaces, text
 
-from .points import NO_ANSWER, NORM_LOST, REFUSES, WRONG_ANSWER
+from .points import FORGES, NO_ANSWER, NORM_LOST, REFUSES, WRONG_ANSWER
 
 RAW = """
 import json as _json, os as _os, struct as _struct
@@ -53,50 +53,50 @@ def claims_to_be_not_assessed(self, input):
     return {"outcome": "passed", "value": input, "error": {"kind": "not_assessed"}}
 
 
-@replaces("GroupRMSNorm.forward", score=REFUSES, prelude=RAW)
+@replaces("GroupRMSNorm.forward", score=FORGES, prelude=RAW)
 def reports_an_unknown_error(self, input):
     """Sends an error of the kind that is the grader's own."""
     reply({"dict": [["error", {"dict": [["kind", "grader_error"], ["message", "yours"]]}]]})
 
 
-@replaces("GroupRMSNorm.forward", score=REFUSES, prelude=RAW)
+@replaces("GroupRMSNorm.forward", score=FORGES, prelude=RAW)
 def reports_an_error_of_wrong_types(self, input):
     """Sends an error whose every field has a type that nobody expects."""
     fields = [["kind", "crashed"], ["message", 3], ["types", {"list": [None, 1]}], ["frames", {"list": [1, None]}]]
     reply({"dict": [["error", {"dict": fields}]]})
 
 
-@replaces("GroupRMSNorm.forward", score=REFUSES, prelude=RAW)
+@replaces("GroupRMSNorm.forward", score=FORGES, prelude=RAW)
 def forges_a_reply_without_tensors(self, input):
     """Writes a reply to the request socket whose output is the text "passed"."""
     answer("passed")
 
 
-@replaces("GroupRMSNorm.forward", score=NO_ANSWER, prelude=RAW)
+@replaces("GroupRMSNorm.forward", score=FORGES, prelude=RAW)
 def forges_an_unhashable_dtype(self, input):
     """Names a dtype by a list, which no table can be asked for."""
     answer({"dtype": []})
 
 
-@replaces("GroupRMSNorm.forward", score=NO_ANSWER, prelude=RAW)
+@replaces("GroupRMSNorm.forward", score=FORGES, prelude=RAW)
 def forges_an_empty_tensor_on_a_missing_gpu(self, input):
     """Claims that a tensor without elements lies on a GPU."""
     answer({"tensor": 0}, ["float32", "cuda:0", [0], [1]])
 
 
-@replaces("GroupRMSNorm.forward", score=NO_ANSWER, prelude=RAW)
+@replaces("GroupRMSNorm.forward", score=FORGES, prelude=RAW)
 def forges_a_shape_that_overflows(self, input):
     """Claims a shape whose product is zero and whose strides do not fit into 64 bits."""
     answer({"tensor": 0}, ["float32", "cpu", [0] + [1 << 26] * 15, [1] * 16])
 
 
-@replaces("GroupRMSNorm.forward", score=NO_ANSWER, prelude=RAW)
+@replaces("GroupRMSNorm.forward", score=FORGES, prelude=RAW)
 def forges_a_device_of_odd_digits(self, input):
     """Names a device by a digit that is no ASCII number."""
     answer({"tensor": 0}, ["float32", "cuda:²", [0], [1]])
 
 
-@replaces("GroupRMSNorm.forward", score=NO_ANSWER, prelude=RAW)
+@replaces("GroupRMSNorm.forward", score=FORGES, prelude=RAW)
 def forges_a_huge_expanded_tensor(self, input):
     """Claims 2^26 elements that all lie in the same four bytes."""
     answer({"tensor": 0}, ["float32", "cpu", [1 << 26], [0]], body=bytes(4))
@@ -110,7 +110,7 @@ def forges_a_header_of_four_gigabytes(self, input):
     os.write(60, b"\xff\xff\xff\xff")
 
 
-@replaces("GroupRMSNorm.forward", score=NO_ANSWER, prelude=RAW)
+@replaces("GroupRMSNorm.forward", score=FORGES, prelude=RAW)
 def forges_a_header_that_nests_without_end(self, input):
     """Sends half a megabyte of opening brackets."""
     import os
@@ -119,7 +119,7 @@ def forges_a_header_that_nests_without_end(self, input):
     send_header(b"[" * (1 << 19))
 
 
-@replaces("GroupRMSNorm.forward", score=NO_ANSWER, prelude=RAW)
+@replaces("GroupRMSNorm.forward", score=FORGES, prelude=RAW)
 def forges_numbers_that_are_none(self, input):
     """Sends JSON with an integer of five thousand digits."""
     send_header(b"[" + b"9" * 5000 + b", []]")
