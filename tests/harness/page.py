@@ -23,8 +23,8 @@ SCORE, FRACTIONS = 9, 4  # columns of a score, as in 100 / 100, and how many mor
 RAISED = ("error", "python", "none")  # kinds of failures of a line, which has no result
 MOST_CASES = 6  # that pass, of a test that fails in another one
 PRINTED_LINES = 12  # how many of the last lines that a student's code prints are shown
-# Plugins of pytest that the page does not need; their imports and hooks take longer than the tests. A crash that ends
-# the command itself, for want of a fork, is told by faulthandler.
+# Plugins of pytest that the page does not need; their imports and hooks take longer than the tests. Where the
+# tests cannot run in a fork, faulthandler reports a crash that ends the command.
 UNUSED_PLUGINS = (
     "cacheprovider", "doctest", "junitxml", "legacypath", "logging", "pastebin", "setuponly", "setupplan", "stepwise",
     "subtests", "threadexception", "unittest", "unraisableexception", "warnings", *["faulthandler"] * CAN_FORK,

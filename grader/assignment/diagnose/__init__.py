@@ -47,7 +47,8 @@ def diagnose(student: Student, property_id: str, failing: Failing | None = None)
     failing = failing or {}
     failing = {case: told for case, told in failing.items() if not is_elsewhere(case)} or failing
     if any(message.fields(str(ALONE)) is not None for message in failing.values()):  # whatever else they look like
-        return "earlier_call_remembered" if property_id.startswith("rotary") else "state_shared"  # of a function
+        is_function = property_id.startswith("rotary")  # which has no other modules to share state with
+        return "earlier_call_remembered" if is_function else "state_shared"
     found = None
     if probe := PROBES.get(property_id):
         student.start_afresh()

@@ -233,12 +233,14 @@ class Forward(NamedTuple):
     @property
     def told(self) -> Message:
         """The values of all axes, for messages."""
-        dtypes, mode = (
-            {"input": name(self.dtype), "gamma": name(self.gamma_dtype)},
-            "train" if self.training else "eval",
+        return stated(
+            input=name(self.dtype),
+            gamma=name(self.gamma_dtype),
+            group_size=self.group_size,
+            layout=LAID_OUT[self.layout],
+            mode="train" if self.training else "eval",
+            requires_grad=str(self.needs_gradient),
         )
-        more = {"layout": LAID_OUT[self.layout], "mode": mode, "requires_grad": str(self.needs_gradient)}
-        return stated(**dtypes, group_size=self.group_size, **more)
 
     def input(self, seed: int) -> Tensor:
         """Of groups of different sizes."""

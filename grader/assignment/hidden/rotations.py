@@ -177,9 +177,7 @@ class Calls(NamedTuple):
     recording: bool = True  # whether gradients are recorded
     base: int = BASE
     dtype: torch.dtype = torch.float32  # of the tables
-    beside: bool = (
-        False  # whether two other modules are alive: one built before with the same arguments, one after with others
-    )
+    beside: bool = False  # whether an equal module was built before, and an unlike one after; both are alive
     between: str = ""  # what is done to the module between two calls: its mode is switched, or it is moved
 
     @property

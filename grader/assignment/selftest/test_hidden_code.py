@@ -31,7 +31,6 @@ ASKING = {
     "succeeds": "asks whether a request succeeds, to tell which property charges",
     "rotates": "whether the function answers where it has failed in a module, to tell which property charges",
     "_refused": "asks for an exception: none is the fault",
-    "test_gamma_is_the_only_parameter": "other properties charge for a call that crashes; buffers are asked for again",
     "check_redrawn": "the property about the draw charges for a crash after a reset",
     "check_rows_drawn": "tries the module's own rows after the whole table, and raises if neither is right",
     "check_overwritten": "autograd refuses a call that changes its input: the reading's excuse covers it",

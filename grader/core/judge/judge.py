@@ -283,9 +283,7 @@ def _set_apart(cases: Sequence[CaseResult]) -> tuple[dict[str, list[Message]], l
         What words say of a test's cases, and what dtypes say, which holds for the cases that are named after a dtype.
     """
     axes: dict[tuple[str, str], dict[str, set[bool]]] = {}
-    beside: dict[
-        tuple[tuple[str, str], tuple[str, ...]], set[bool]
-    ] = {}  # by axis, and by what else the case is named after
+    beside: dict[tuple[tuple[str, str], tuple[str, ...]], set[bool]] = {}  # by axis, and by the rest of the case's id
     ends: dict[str, list[CaseResult]] = {}
     for case in cases:
         test, *parts = case.id.split("-")

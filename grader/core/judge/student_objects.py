@@ -73,9 +73,8 @@ class StudentFunction:
         return self._one_tensor(output)
 
     def after(self, *arguments: Tensor) -> Self:
-        """Call it at the next request, before what that asks for, whatever it returns; without arguments, do not."""
-        if arguments:
-            self.student.defer(self.name, "call", target=self.target, **_called_with(arguments))
+        """Call it at the next request, before what that asks for, whatever it returns."""
+        self.student.defer(self.name, "call", target=self.target, **_called_with(arguments))
         return self
 
     def again(self, *arguments: Tensor) -> Tensor:

@@ -10,6 +10,7 @@ import random
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -161,8 +162,8 @@ class Operations:
         """
         called = self._target(target)
         if again:
-            writing = itertools.repeat(isinstance(target, int))
-            arguments = [*map(_in_place, self._given.get(target, arguments), arguments, writing)]
+            kept = partial(_in_place, writing=isinstance(target, int))
+            arguments = [*map(kept, self._given.get(target, arguments), arguments)]
         self._given[target] = arguments
         if needing:
             arguments[:] = map(_leaf, arguments)
@@ -242,9 +243,8 @@ class Operations:
         }
         if flows and isinstance(later, Tensor) and later.requires_grad:
             # A backward of its own, as in the next step of training: what calls keep may have lost its graph by then.
-            found = {key: [None if one is None else one.clone() for one in kept] for key, kept in found.items()}
-            for parameter in parameters:
-                parameter.grad = None  # sparse gradients need not add up on every device
+            for tensor in (*parameters, *(leaf for leaf in leaves if isinstance(leaf, Tensor))):
+                tensor.grad = None  # lest it add to what has been found
             later.sum().backward()
         return {**found, "several": several}
 
