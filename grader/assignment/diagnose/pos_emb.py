@@ -12,7 +12,7 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from grader.assignment.hidden.rope_tables import BASE, DIM, MS, Ropes
+from grader.assignment.hidden.ropes import BASE, DIM, MIDDLE, MS, Ropes
 from grader.assignment.model.normalising import numbers
 from grader.assignment.model.rotation import rotation
 from grader.assignment.model.turn_words import SERVED, told_pairs, told_places
@@ -22,7 +22,6 @@ from grader.testing import Student
 from .fit import only
 
 Angles = Callable[[int, float, int, int], Tensor]  # dim, base, ratio, positions -> [positions, dim/2], float64
-LONG = 3 * MS + 1
 # The contract's ratios are 4, 4, 6, 6 and 10. Of the rules below, each wrong one gives another ratio for some length.
 LENGTHS: Final = (3 * MS, 4 * MS, 5 * MS, 6 * MS, 8 * MS + 1)
 
@@ -104,7 +103,7 @@ def base(student: Student) -> str | None:
             for name, law in ANGLES
             if any(_same(output, turned) for turned in _turns(ropes, law(dim, BASE, ratio, 63), x[0, 0, 0]))
         }
-    if fitting == {"rope_unscaled_base"} and not ropes.same(ropes.turn(ropes.new(), LONG), ropes.of_ratio(1, LONG)):
+    if fitting == {"rope_unscaled_base"} and not ropes.same(ropes.turn(ropes.new(), MIDDLE), ropes.of_ratio(1, MIDDLE)):
         return None
     return only(fitting)
 

@@ -15,6 +15,7 @@ from grader.assignment import ASSIGNMENT
 from grader.assignment.hidden import checks
 from grader.assignment.hidden import norm_inputs as norm
 from grader.assignment.hidden import rope_tables as rope
+from grader.assignment.hidden.ropes import BASE, MOST, MS, PILED_UP
 from grader.assignment.hidden.shards import VOCAB, own_rows
 from grader.assignment.model import draw_words as draws
 from grader.assignment.model import gradient_words as gradients
@@ -135,11 +136,11 @@ WITHOUT_SPREAD = told(checks.MOMENTS, std="0")  # every draw is the same
 CUT_IN_PART = told(ZEROS, case="gradients_", lacks=(norm.OF_ZEROS,))  # zero wherever it is wrong
 ROWS_SCALED = told(ROWS_TIMES, ROWS_TIMES_SOME)
 RATIO_ONE = told(rope.OF_RATIO, k=1, lacks=(checks.RIGHT_FOR,))  # whatever the ratio
-GROWS = range(3 * rope.MS + 1, 9 * rope.MS)  # lengths of calls that grow
-GROWN = tuple(smallest_even_ratio(s, rope.MS) for s in GROWS)
+GROWS = range(3 * MS + 1, 9 * MS)  # lengths of calls that grow
+GROWN = tuple(smallest_even_ratio(s, MS) for s in GROWS)
 
 
-def of_ratio(*says: str, k: int | Container[int] = range(rope.MOST), **fields: Any) -> Clue:
+def of_ratio(*says: str, k: int | Container[int] = range(MOST), **fields: Any) -> Clue:
     """What a message says of a call that uses the tables of a ratio."""
     return told(*says, **fields, beside=told(rope.OF_RATIO, k=k))
 
@@ -251,23 +252,23 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "rope_heads": (
         told("{dtype} output for shape {shape}: a head is rotated differently beside others than on its own"),
     ),
-    "rope_growth_at_es": tuple(of_ratio(rope.CALL, ratio=ratio, s=ratio * rope.MS, k=ratio + 1) for ratio in (1, 3, 5)),
-    "rope_ratio_unheard": (RATIO_ONE, of_ratio(rope.CALL, ratio=(3, 5), s=2 * rope.MS, k=2)),
-    "rope_growth_beyond_ms": (of_ratio(rope.CALL, ratio=(3, 5), s=2 * rope.MS, k=2),),
+    "rope_growth_at_es": tuple(of_ratio(rope.CALL, ratio=ratio, s=ratio * MS, k=ratio + 1) for ratio in (1, 3, 5)),
+    "rope_ratio_unheard": (RATIO_ONE, of_ratio(rope.CALL, ratio=(3, 5), s=2 * MS, k=2)),
+    "rope_growth_beyond_ms": (of_ratio(rope.CALL, ratio=(3, 5), s=2 * MS, k=2),),
     "rope_positions_go_on": (told(rope.CALL_AFTER, beside=told(rope.SHIFTED, rope.TAKEN_FOR)),),
     "rope_static_keeps_growth": tuple(
-        of_ratio(rope.CALL_AFTER, s=s, k=range(smallest_even_ratio(s, rope.MS) + 2, max(GROWN) + 1, 2))
-        for s in (*(ratio * rope.MS - 1 for ratio in (1, 2, 3)), *GROWS)
+        of_ratio(rope.CALL_AFTER, s=s, k=range(smallest_even_ratio(s, MS) + 2, max(GROWN) + 1, 2))
+        for s in (*(ratio * MS - 1 for ratio in (1, 2, 3)), *GROWS)
     ),
     "rope_dynamic_forgets_growth": tuple(
-        of_ratio(rope.CALL_AFTER, ratio=ratio, s=rope.MS - 1, k=ratio, lacks=(rope.SWITCHED,)) for ratio in (1, 2, 3)
+        of_ratio(rope.CALL_AFTER, ratio=ratio, s=MS - 1, k=ratio, lacks=(rope.SWITCHED,)) for ratio in (1, 2, 3)
     ),
     "rope_dynamic_shrinks": tuple(
-        of_ratio(rope.CALL_AFTER, s=s, k=smallest_even_ratio(s, rope.MS), lacks=(rope.ALONE_RIGHT, rope.SWITCHED))
+        of_ratio(rope.CALL_AFTER, s=s, k=smallest_even_ratio(s, MS), lacks=(rope.ALONE_RIGHT, rope.SWITCHED))
         for s in GROWS
-        if s != 4 * rope.MS - 1  # asked after 4 * MS, which has the same ratio
+        if s != 4 * MS - 1  # asked after 4 * MS, which has the same ratio
     ),
-    "rope_growth_piles_up": (of_ratio(rope.CALL_AFTER, s=GROWS, k=rope.PILED_UP),),
+    "rope_growth_piles_up": (of_ratio(rope.CALL_AFTER, s=GROWS, k=PILED_UP),),
     "rope_growth_of_initial_ratio": (of_ratio(rope.CALL, ratio=range(2, 6)), told(rope.FEW_ROWS, ratio=range(2, 6))),
     "rope_interleaved_tables": (told(rope.INTERLEAVED),),
     "rope_tables_pieced": (told(rope.IN_PARTS),),
@@ -308,7 +309,7 @@ NEEDED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "parameter_dtype": (told(checks.DTYPE, checks.DTYPE_WHEN),),
     "parameter_size": (OTHER_SIZE, told(OTHER_SHAPE, case="the_table_is_the_only")),
     "rope_dynamic_forgets_growth": (told(rope.CALL_AFTER, ratio=1),),  # in training; the others may show a mode
-    "rope_unscaled_angles": (told(rope.SIZES, ratio=1, base=rope.BASE),),
+    "rope_unscaled_angles": (told(rope.SIZES, ratio=1, base=BASE),),
     "init_other_scale": (told(*STRETCHED),),
     "init_after_extra_draw": (told(draws.LATER),),
     "init_seed_ignored": (told(*checks.DRAWS.values(), seed=range(1, 1 << 32)),),  # seed 0 alone may count as none

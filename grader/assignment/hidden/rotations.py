@@ -10,10 +10,11 @@ import torch
 from torch import Tensor
 
 from grader.assignment.hidden.checks import Layout, across, in_columns, plain
-from grader.assignment.hidden.rope_tables import BASE, DIM, LONG, LONGER, MIDDLE, MS
+from grader.assignment.hidden.ropes import BASE, DIM, LONG, MIDDLE, MS
 from grader.assignment.oracle import smallest_even_ratio
 from grader.testing import DTYPES, Message, kept, name, normal, say, stated, uniform
 
+LONGER = 8 * MS + 1  # here rules choose 9, 10 or 16
 OF_MODULE_INPUT = "{dtype} gradient of the input of NTKAwareRoPE, s = {s}, {sizes}"
 WITHOUT = "the same calls are right without {condition}"
 Shape = tuple[int, int, int]  # rows, positions, heads

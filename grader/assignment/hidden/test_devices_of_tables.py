@@ -22,7 +22,7 @@ from grader.assignment.hidden.devices import (
     may_refuse,
     on_the_cpu,
 )
-from grader.assignment.hidden.rope_tables import DIM, KEPT, MS, OTHERS, construct, growing
+from grader.assignment.hidden.ropes import DIM, KEPT, MIDDLE, MS, OTHERS, construct, growing, kinds
 from grader.assignment.model.parameters import gradient_of
 from grader.testing import (
     Crashed,
@@ -41,8 +41,6 @@ CALLED_BEFORE = (
     "\nWithout the call with s = {s} before module.to() it is right: what that call kept is still where it was made."
 )
 LEFT_BEHIND = "with growth {when} module.to(), a buffer is on {here}, not on {there}"
-LONG = 3 * MS + 1  # every known rule for the ratio, right or wrong, chooses 4
-kinds = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 
 
 def charged(student: Student, *places: tuple[str, str]) -> Callable[[StudentFault], tuple[str, ...]]:
@@ -117,12 +115,12 @@ def test_tables_follow_the_module_to_another_device(student: Student, other_devi
         has_grown = grown(student, True)
 
     def charged_for(fault: StudentFault) -> tuple[str, ...]:
-        follows = partial(grown(student, True).to("cpu"), torch.ones(1, LONG, 1, DIM))
+        follows = partial(grown(student, True).to("cpu"), torch.ones(1, MIDDLE, 1, DIM))
         return charged(student, (other_device, other_device))(fault) or (() if succeeds(follows) else KEPT)
 
     for when, module in ((say("before"), has_grown), (say("after"), new(student, True))):
         with advice(student, other_device, FOLLOWED, charged_for):
-            module.to(other_device)(torch.ones(1, LONG, 1, DIM, device=other_device))
+            module.to(other_device)(torch.ones(1, MIDDLE, 1, DIM, device=other_device))
             for here in (buffer.value.device for buffer in module.buffers()):
                 told = say(LEFT_BEHIND, when=when, here=label(str(here)), there=label(other_device))
                 require(here.type == torch.device(other_device).type, told)
@@ -137,7 +135,7 @@ def test_a_module_answers_on_the_device_that_it_is_on(
 
     What a module has grown to before, a short call shows: a long one grows to the same again.
     """
-    for build, lengths in ((new, (LONG, MS)), (grown, (MS, LONG + 2 * MS))) if dynamic else ((grown, (LONG,)),):
+    for build, lengths in ((new, (MIDDLE, MS)), (grown, (MS, MIDDLE + 2 * MS))) if dynamic else ((grown, (MIDDLE,)),):
         with on_the_cpu(student, *KEPT), growing(student, dynamic=dynamic):
             on_cpu = answered(build(student, dynamic), seed, "cpu", lengths)
         with advice(student, other_device, ANSWERED, charged(student, (other_device, other_device))):
@@ -148,7 +146,7 @@ def test_a_module_answers_on_the_device_that_it_is_on(
             except StudentFault as fault:
                 uncalled = partial(answered, new(student, dynamic).to(other_device), seed, other_device, lengths)
                 kept = build is grown and succeeds(uncalled)
-                raise fault.with_more(say(CALLED_BEFORE, s=LONG) if kept else None) from None
+                raise fault.with_more(say(CALLED_BEFORE, s=MIDDLE) if kept else None) from None
 
 
 @pytest.mark.rubric("rope_buffers")
@@ -157,7 +155,7 @@ def test_the_output_of_a_module_is_on_the_device_of_the_input_or_nowhere(
     student: Student, seed: int, dynamic: bool, other_device: str
 ) -> None:
     """A call may move the tables or not; the next call must answer in either case. A static module keeps nothing."""
-    lengths = (LONG, MS) if dynamic else (LONG,)
+    lengths = (MIDDLE, MS) if dynamic else (MIDDLE,)
     with on_the_cpu(student, *KEPT), growing(student, dynamic=dynamic):
         on_cpu = answered(new(student, dynamic), seed, "cpu", lengths)
     for home, device in ((other_device, "cpu"), ("cpu", other_device)):
@@ -187,5 +185,5 @@ def new(student: Student, dynamic: bool) -> StudentModule:
 def grown(student: Student, dynamic: bool) -> StudentModule:
     """A small module on the CPU that has been called with a long sequence there."""
     module = new(student, dynamic)
-    module(torch.ones(1, LONG, 1, DIM))
+    module(torch.ones(1, MIDDLE, 1, DIM))
     return module

@@ -31,7 +31,7 @@ from grader.assignment.hidden.checks import (
     succeeds,
     with_a_call_between,
 )
-from grader.assignment.hidden.rope_tables import BASE, BY_CONTRACT, DIM, KEPT, MS, OTHERS, Ropes, growing
+from grader.assignment.hidden.ropes import BASE, DIM, KEPT, MS, OTHERS, Ropes, growing
 from grader.assignment.hidden.rotations import Asked, AskedOfModule, asked, asked_of_module, tables, turns
 from grader.assignment.model.differences import DIFFERENCE_LIMIT, check_differences
 from grader.assignment.model.normalising import numbers
@@ -129,7 +129,7 @@ def told_module(student: Student, seed: int, device: str) -> list[Message]:
     """Says if NTKAwareRoPE is right although it calls a function that is wrong for as many features, for messages."""
 
     def is_right(judged: Student) -> bool:
-        ropes = Ropes(judged, device, BY_CONTRACT, by_contract=True)
+        ropes = Ropes(judged, device, by_contract=True)
         return succeeds(
             lambda: require(ropes.same(ropes.turn(ropes.new(), MS), ropes.by_contract(1, MS)), MODULE_RIGHT)
         )
@@ -479,7 +479,7 @@ def module_limit(row: AskedOfModule) -> tuple[torch.dtype, float]:
 
 
 def module_backward_by_contract(student: Student, seed: int, row: AskedOfModule, device: str) -> None:
-    ropes = Ropes(student, device, BY_CONTRACT, by_contract=True)
+    ropes = Ropes(student, device, by_contract=True)
     x, upstream = (normal(seed, key, shape=(1, row.length, 2, DIM)).to(row.dtype) for key in ("moved", "upstream"))
     ratio = oracle.smallest_even_ratio(row.length, MS) if row.grows else row.ratio
     angles = oracle.ntk_angles(DIM, BASE, ratio, row.length)

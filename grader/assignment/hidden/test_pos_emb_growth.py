@@ -19,26 +19,17 @@ from grader.assignment.hidden.checks import (
 )
 from grader.assignment.hidden.rope_tables import (
     ALONE_RIGHT,
-    AS_BUILT,
-    GREW,
     IN_PARTS,
-    LONG,
-    MIDDLE,
-    MS,
-    SHORT,
     SIZES,
     SWITCHED,
-    TURNED,
-    UNGROWN,
-    UNSEEN,
-    Ropes,
+    check_outputs,
     check_tables,
-    contract_first,
     require_rows,
     shown_ratio,
     told,
     told_end,
 )
+from grader.assignment.hidden.ropes import GREW, LONG, MIDDLE, MS, SHORT, TURNED, Ropes, contract_first
 from grader.assignment.hidden.rotations import CALLS, GROWING, MOVING, SWITCHING, Calls, Growing
 from grader.testing import (
     Crashed,
@@ -54,6 +45,9 @@ from grader.testing import (
 NEAR = 128  # positions that tell ratios apart, and that all dtypes can count; errors of frequencies show further on
 GROWN_TO = tuple(dict.fromkeys(row.length for row in GROWING))
 OF_TABLES = ("rope_buffers", "rope_exact_angles")  # charge for tables of 16 bits, and modules beside
+AS_BUILT = say("that is what the module was built with: growth is not kept")
+UNGROWN = "after calls with s = {lengths}, the tables have fewer than {n} positions: growth is not kept"
+UNSEEN = say("the tables are the same for all ratios, so this property cannot be checked")
 CHOSEN = "with ratio={ratio}, the k' used for s = {lengths} are {picked} in this order"
 static, dynamic = (
     pytest.mark.parametrize("row", [row for row in CALLS if row.dynamic is kind], ids=lambda row: row.case)
@@ -86,7 +80,7 @@ def test_longer_sequences_use_the_smallest_even_ratio(ropes: Ropes, row: Growing
         piled_up = ropes.same(compared, ropes.of_ratio(ratio * wanted, length))  # charged to what calls leave
         if not piled_up or held_after(ropes, ratio, length) != wanted * MS:
             try:
-                ropes.check(turned, ropes.of_ratio(wanted, length), told(length, ratio), but_last=but_last)
+                check_outputs(ropes, turned, ropes.of_ratio(wanted, length), told(length, ratio), but_last=but_last)
             except WrongAnswer as fault:
                 if length > NEAR and ropes.same(turned[:NEAR], ropes.of_ratio(wanted, NEAR)):
                     ropes.excuse(fault, ("rope_exact_angles",))
@@ -165,7 +159,7 @@ def test_a_static_module_forgets_a_long_sequence(ropes: Ropes, row: Calls) -> No
         if history and not ropes.same(turned, first[length]):
             what = told(length, ratio, history=history)
             check_after(ropes, lambda: ropes.new(ratio, training=training), first[length], history, length, what)
-        ropes.check(turned, first[length], told(length, ratio, history=history))
+        check_outputs(ropes, turned, first[length], told(length, ratio, history=history))
         history.append(length)
     grows = not ropes.same(first[long], first[SHORT])
     require(grows or ropes.positions_held(module) == ropes.positions_held(ropes.new(ratio)) > 0, UNSEEN)
@@ -198,7 +192,7 @@ def check_calls(ropes: Ropes, row: Calls, beside: bool) -> None:
             turned = ropes.turn(module, length)
             if history and not ropes.same(turned, wanted):
                 check_after(ropes, build, wanted, history, length, what)
-            ropes.check(turned, wanted, what)
+            check_outputs(ropes, turned, wanted, what)
         history.append(length)
     del others  # these were alive until here
 
@@ -212,7 +206,7 @@ def excuse_evaluation(ropes: Ropes, ratio: int, first: Mapping[int, Tensor]) -> 
     trained = first_calls(ropes, ratio, [*first], dynamic=False, training=True)
     for length, wanted in trained.items():
         try:
-            ropes.check(first[length], wanted, told(length, ratio))
+            check_outputs(ropes, first[length], wanted, told(length, ratio))
         except WrongAnswer as fault:
             told_mode = fault.with_more(IN_EVALUATION)
             if not ropes.same(first[length], ropes.first(ratio, length, dynamic=True, training=False)):
@@ -270,7 +264,7 @@ def check_after(
         alone = last([longest]) if len(needed) > 1 else None
         right = alone is not None and ropes.same(alone, wanted)
         with stating(say(ALONE_RIGHT, s=longest)) if right else nullcontext():
-            ropes.check(turned, wanted, what.filled(when=", ".join(map(str, needed))))
+            check_outputs(ropes, turned, wanted, what.filled(when=", ".join(map(str, needed))))
 
 
 def answered(ropes: Ropes, *, dynamic: bool) -> tuple[int, int]:
@@ -331,7 +325,7 @@ def check_growth_kept(
             if history and not ropes.same(turned, wanted):
                 build = partial(ropes.new, ratio, dynamic=True, training=training)
                 check_after(ropes, build, wanted, history, length, what)
-            ropes.check(turned, wanted, what)
+            check_outputs(ropes, turned, wanted, what)
         except WrongAnswer as fault:
             is_as_built = length == SHORT and ropes.same(turned, first[SHORT])
             fault = fault.with_more(AS_BUILT if is_as_built else None)

@@ -16,7 +16,7 @@ from grader.assignment.hidden import shards
 from grader.assignment.hidden.checks import in_turns, plain
 from grader.assignment.hidden.norm_gradients import ASKED, MORE, SEVERAL
 from grader.assignment.hidden.norm_inputs import FORWARDS, NEAR_THE_ROOT, ROOTS
-from grader.assignment.hidden.rope_tables import BASE
+from grader.assignment.hidden.ropes import BASE
 from grader.assignment.hidden.rotations import ASKED as TURNED
 from grader.assignment.hidden.rotations import CALLS, GROWING, MOVING, OF_MODULE, SWITCHING, Calls
 from grader.assignment.hidden.shards import OWNED, PURITY, SUMS, ZEROS, Call
