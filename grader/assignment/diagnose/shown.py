@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from grader.assignment import ASSIGNMENT
-from grader.assignment.hidden import checks
+from grader.assignment.hidden import conditions
+from grader.assignment.hidden import construction as made
 from grader.assignment.hidden import norm_inputs as norm
 from grader.assignment.hidden import rope_tables as rope
 from grader.assignment.hidden.ropes import BASE, MOST, MS, PILED_UP
@@ -21,6 +22,7 @@ from grader.assignment.model import draw_words as draws
 from grader.assignment.model import gradient_words as gradients
 from grader.assignment.model import turn_words as turns
 from grader.assignment.model.histories import ALIKE_UPDATED, OTHER_BUILT, OTHERWISE, RAISES
+from grader.assignment.model.parameters import OF_INPUT
 from grader.assignment.model.row_words import (
     CONVERTED,
     CUT,
@@ -124,18 +126,18 @@ DTYPE_DIFFERS = told(OTHER_DTYPE)
 SHAPE_DIFFERS = told(OTHER_SHAPE)
 LATER_CHANGES = told("a later call changes the output of an earlier one")
 HISTORY = told(OTHERWISE, RAISES)
-EVALUATION = told(checks.IN_EVALUATION)
-NOTHING_REGISTERED, SEVERAL_REGISTERED = (told(checks.REGISTERED, n=n) for n in (0, range(2, 1000)))
+EVALUATION = told(conditions.IN_EVALUATION)
+NOTHING_REGISTERED, SEVERAL_REGISTERED = (told(made.REGISTERED, n=n) for n in (0, range(2, 1000)))
 OTHER_SIZE = told("the parameter has {n} elements; {wanted} are required", "the parameter has {n} elements")
 PARAMETER_CHANGED = (
-    told(checks.AFTER, what=("gamma", "the table", "the shard")),
+    told(conditions.AFTER, what=("gamma", "the table", "the shard")),
     told("gamma is {dtype} after a {call} call"),
 )
-ONE_NUMBER_DRAWN = told(ZEROS, ALIKE, beside=told(*checks.DRAWS.values(), beside=told(PLACES, wrong=0.9)))
-WITHOUT_SPREAD = told(checks.MOMENTS, std="0")  # every draw is the same
+ONE_NUMBER_DRAWN = told(ZEROS, ALIKE, beside=told(*made.DRAWS.values(), beside=told(PLACES, wrong=0.9)))
+WITHOUT_SPREAD = told(made.MOMENTS, std="0")  # every draw is the same
 CUT_IN_PART = told(ZEROS, case="gradients_", lacks=(norm.OF_ZEROS,))  # zero wherever it is wrong
 ROWS_SCALED = told(ROWS_TIMES, ROWS_TIMES_SOME)
-RATIO_ONE = told(rope.OF_RATIO, k=1, lacks=(checks.RIGHT_FOR,))  # whatever the ratio
+RATIO_ONE = told(rope.OF_RATIO, k=1, lacks=(conditions.RIGHT_FOR,))  # whatever the ratio
 GROWS = range(3 * MS + 1, 9 * MS)  # lengths of calls that grow
 GROWN = tuple(smallest_even_ratio(s, MS) for s in GROWS)
 
@@ -149,23 +151,23 @@ def of_ratio(*says: str, k: int | Container[int] = range(MOST), **fields: Any) -
 EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "output_reused": (LATER_CHANGES, HISTORY),
     "rope_persistent_tables": (told("state_dict() lists {names}"),),
-    "input_changed": (told(checks.AFTER, what="the input"),),
-    "shard_one_mode": (told(checks.ONE_MODE, checks.NO_GRAD, checks.RECORDED),),
-    "ids_changed_in_place": (told(checks.AFTER, what="input_ids"),),
+    "input_changed": (told(conditions.AFTER, what="the input"),),
+    "shard_one_mode": (told(conditions.ONE_MODE, conditions.NO_GRAD, conditions.RECORDED),),
+    "ids_changed_in_place": (told(conditions.AFTER, what="input_ids"),),
     "norm_rounded_to_gamma": (
         told(STEPS, case="a_float32_input_is_not_rounded"),
         told(norm.OF_GROUPS, norm.BESIDE_FLOAT32, case="squares_neither"),  # with a gamma of the input's dtype
         told(norm.OF_GROUPS, norm.BESIDE_FLOAT32, case="only_the_output", dtype="bfloat16"),  # as well
     ),
-    "mode_matters": (EVALUATION, told(checks.ONE_MODE, checks.NO_GRAD, checks.RECORDED)),
+    "mode_matters": (EVALUATION, told(conditions.ONE_MODE, conditions.NO_GRAD, conditions.RECORDED)),
     "vocab_lookup_16_bit_ids": (told(CONVERTED),),
     "shard_16_bit_ids": (told(CONVERTED),),
     "ids_in_memory_order": (told(IN_MEMORY),),
     "tokens_in_memory_order": (told(norm.IN_MEMORY), told(turns.RIGHT_CONTIGUOUS)),
     "norm_digits_of_small_groups": (told(norm.BESIDE_LARGER),),
-    "backward_of_a_later_call": (told(checks.CALLED_BETWEEN),),
+    "backward_of_a_later_call": (told(conditions.CALLED_BETWEEN),),
     "tokens_left_out": (told(LEFT_OUT, LEFT_OUT_OF_ROWS),),
-    "norm_eps_scaled": (told(checks.SHARE),),
+    "norm_eps_scaled": (told(norm.SHARE),),
     "lookup_rows_scaled": (
         ROWS_SCALED,
         told(WRONG_ROWS, case="ids_beyond_16_bits"),
@@ -183,7 +185,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "rope_table_dtype": (told(rope.MORE_DIGITS, rope.MORE_DIGITS_GROWN, lacks=(rope.CONVERTED,)),),
     "parameter_changed": (*PARAMETER_CHANGED, HISTORY),
     "state_shared": (told(OTHERWISE, RAISES, before=(str(OTHER_BUILT), str(ALIKE_UPDATED))),),
-    "default_argument": (told(checks.OTHER_DEFAULT), told(checks.DTYPE_WHEN, when="by default")),
+    "default_argument": (told(made.OTHER_DEFAULT), told(made.DTYPE_WHEN, when="by default")),
     "earlier_call_remembered": (HISTORY, EVALUATION, told(rope.CONVERTED), told(turns.OTHER_SINES)),
     "not_a_parameter": (NOTHING_REGISTERED, DTYPE_DIFFERS),
     "further_parameter": (SEVERAL_REGISTERED, told("a buffer is registered; this module has none")),
@@ -194,7 +196,10 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
         told(GIVES, seen="no row of the table", case="any_number_of_ids"),  # as many ids as features
         told("{dtype} output", dtype="float32", case="every_batch_row_and_head_turns"),
     ),
-    "parameter_dtype": (told(checks.DTYPE, checks.DTYPE_WHEN, lacks=(checks.REDRAWN,)), DTYPE_DIFFERS),
+    "parameter_dtype": (
+        told(made.DTYPE, made.DTYPE_WHEN, lacks=(made.REDRAWN,)),
+        DTYPE_DIFFERS,
+    ),
     "parameter_size": (OTHER_SIZE, SHAPE_DIFFERS),
     "bad_sizes_accepted": (told("{sizes} is accepted; it must raise an error"),),
     "bad_sizes_unnamed": (told("the error raised for {sizes} does not name {size}"),),
@@ -207,26 +212,26 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
         told(STEPS, NOT_FINITE, norm.OVERFLOW, lacks=(SLIGHT_FACTOR,)),
         told(RECEIVES, seen=FEW_DIGITS, only=True),
     ),
-    "shard_seed_without_rank": (told(draws.ONE_SEED, lacks=(checks.RIGHT_AGAIN,)),),
+    "shard_seed_without_rank": (told(draws.ONE_SEED, lacks=(made.RIGHT_AGAIN,)),),
     "init_other_scale": (
         told(*STRETCHED, lacks=(draws.OF_SEED, draws.NEXT_SEED, draws.AFTER_DRAWS, draws.LATER)),
         ONE_NUMBER_DRAWN,  # a mean of zero in place of the deviation
     ),
     "init_other_distribution": (told(draws.OTHER_KIND, draws.CLAMPED, draws.REPLACED, draws.BOUNDED),),
     "init_seed_zero": (
-        told(*checks.DRAWS.values(), seed=0, beside=told(draws.OF_SEED)),
-        told(checks.MOMENTS, mean="0.25", beside=told(draws.RANKS_SEEDS, seeds="42, 43, 44, 45")),  # of base seed 0
+        told(*made.DRAWS.values(), seed=0, beside=told(draws.OF_SEED)),
+        told(made.MOMENTS, mean="0.25", beside=told(draws.RANKS_SEEDS, seeds="42, 43, 44, 45")),  # of base seed 0
     ),
     "init_seed_ignored": (
         told(draws.OF_SEED, seed=42, lacks=(draws.RANKS_SEEDS, draws.ONE_SEED)),
         told(draws.RANKS_SEEDS, seeds="42, 43, 44, 45"),
     ),
-    "init_reset_differs": (told(checks.RESET, lacks=(checks.FIRST_TOO,)),),
+    "init_reset_differs": (told(made.RESET, lacks=(made.FIRST_TOO,)),),
     "init_neighbouring_seed": (told(draws.NEXT_SEED),),
     "shard_rows_of_a_table": (told(draws.ROWS_OF_TABLE),),
-    "init_after_extra_draw": (told(draws.LATER), told(checks.UNSEEDED)),  # from a generator that is seeded once
+    "init_after_extra_draw": (told(draws.LATER), told(made.UNSEEDED)),  # from a generator that is seeded once
     "init_other_order": (told(draws.OTHER_ORDER),),
-    "init_unseeded": (told(checks.UNSEEDED),),
+    "init_unseeded": (told(made.UNSEEDED),),
     "init_not_drawn": (ONE_NUMBER_DRAWN,),
     "shard_seed_of_later_ranks": (told(draws.RANKS_SEEDS),),
     "rope_module_gradient": (told(NO_GRADIENT, case="gradients_flow_through_the_module"),),
@@ -283,8 +288,10 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "rope_far_positions": (told(rope.ROUNDED),),
     "rope_base_ignored": (told(rope.OF_BASE),),
     "rope_unscaled_angles": (told(rope.SIZES, case="the_ratio_stretches", lacks=(rope.OF_RATIO,)),),
-    "rotary_tables_changed": (told(checks.AFTER, "{what} has a different shape after the call", what=("cos", "sin")),),
-    "norm_group_of_one": (told(checks.UNCHANGED, case="dimensions_of_size_one"),),
+    "rotary_tables_changed": (
+        told(conditions.AFTER, "{what} has a different shape after the call", what=("cos", "sin")),
+    ),
+    "norm_group_of_one": (told(norm.UNCHANGED, case="dimensions_of_size_one"),),
     "rotary_heads_differ": (told("{dtype} output", case="every_batch_row", lacks=(turns.RIGHT_TOGETHER,)),),
 }
 
@@ -294,7 +301,7 @@ NEEDED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "output_reused": (LATER_CHANGES,),  # memory that is reused may still hold what an earlier call wrote
     "output_shape": (SHAPE_DIFFERS,),
     "lookup_rows_scaled": (ROWS_SCALED,),
-    "norm_gradient_at_zero": (told(checks.OF_INPUT, dtype="float32", beside=told(norm.OF_ZEROS)),),
+    "norm_gradient_at_zero": (told(OF_INPUT, dtype="float32", beside=told(norm.OF_ZEROS)),),
     "rope_ratio_unheard": (
         told(rope.OF_RATIO, k=1, case="the_ratio_stretches_the_base-cpu-ratio_four"),
         of_ratio(rope.CALL, k=1),
@@ -306,13 +313,13 @@ NEEDED: Final[Mapping[str, tuple[Clue, ...]]] = {
     ),
     "parameter_changed": PARAMETER_CHANGED,
     "not_a_parameter": (NOTHING_REGISTERED,),
-    "parameter_dtype": (told(checks.DTYPE, checks.DTYPE_WHEN),),
+    "parameter_dtype": (told(made.DTYPE, made.DTYPE_WHEN),),
     "parameter_size": (OTHER_SIZE, told(OTHER_SHAPE, case="the_table_is_the_only")),
     "rope_dynamic_forgets_growth": (told(rope.CALL_AFTER, ratio=1),),  # in training; the others may show a mode
     "rope_unscaled_angles": (told(rope.SIZES, ratio=1, base=BASE),),
     "init_other_scale": (told(*STRETCHED),),
     "init_after_extra_draw": (told(draws.LATER),),
-    "init_seed_ignored": (told(*checks.DRAWS.values(), seed=range(1, 1 << 32)),),  # seed 0 alone may count as none
+    "init_seed_ignored": (told(*made.DRAWS.values(), seed=range(1, 1 << 32)),),  # seed 0 alone may count as none
 }
 
 

@@ -13,7 +13,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from grader.assignment.hidden.checks import REGISTERED, succeeds
+from grader.assignment.hidden.conditions import succeeds
+from grader.assignment.hidden.construction import REGISTERED
 from grader.testing import (
     OTHER_SHAPE,
     Crashed,

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from grader.assignment.hidden.checks import Layout, across, plain
+from grader.assignment.hidden.axes import BF16, F16, F32, Layout, across, plain
 from grader.assignment.hidden.norm_inputs import Shape
-from grader.testing import DTYPES, Message, normal, stated, uniform
+from grader.testing import Message, normal, stated, uniform
 
 EPS = 1e-5
 
@@ -52,7 +52,6 @@ class Asked(NamedTuple):
         return zeros
 
 
-F32, F16, BF16 = DTYPES
 SEVERAL, ONE, EACH = (2, 3, 24, 4), (2, 3, 24, 24), (2, 3, 24, 1)
 MORE = (2, 5, 40, 8)  # no law makes groups of one feature of this, nor of SEVERAL
 ASKED = (

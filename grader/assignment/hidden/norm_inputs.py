@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from grader.assignment import oracle
-from grader.assignment.hidden.checks import SHARE, Layout, plain, strided, succeeds
+from grader.assignment.hidden.axes import BF16, F16, F32, Layout, plain, strided, transposed
+from grader.assignment.hidden.conditions import succeeds
 from grader.assignment.model.normalising import (
     BY_CONTRACT,
     CONTRACT,
@@ -45,11 +46,13 @@ OF_SIZES = "{dtype} output for hidden_size={hidden_size}, group_size={group_size
 OF_GROUPS = "{dtype} output for group_size={group_size}"
 BESIDE_FLOAT32 = "{dtype} output for group_size={group_size}, eps={eps}, compared with float32"
 NO_EPS = say("as if no eps were added")
+SHARE = "as if {share} times eps were added"
 OTHER_EPS = "as if {seen} were added in place of eps"
 OVERFLOW = say("the output for these numbers in float32 is not finite")
 BESIDE_LARGER = say("where all groups are of about the same size, it is right")
 CLAMPED = "as if the input were clamped at {bound}"
 IN_MEMORY = say("these are the right tokens, in the order in which they lie in memory")
+UNCHANGED = say("it is the input, unchanged")
 OF_ZEROS = say("it is wrong only for groups whose features are all zero in this input")
 Shape = tuple[int, int, int, int]
 # (b, s, h, gz); the smallest first, since a student reads about the first that fails. Several groups, a size that is no
@@ -75,7 +78,6 @@ FORWARD = (
     "norm_float32_inside",
     "norm_purity",
 )
-NARROW = pytest.mark.parametrize("dtype", DTYPES[1:], ids=name)
 
 
 def build(
@@ -247,13 +249,7 @@ class Forward(NamedTuple):
         return self.layout(grouped_input(seed, (2, 3, 24, self.group_size)).to(self.dtype))
 
 
-def transposed(x: Tensor) -> Tensor:
-    """The same ``[b, s, h]`` numbers, in memory position by position."""
-    return x.transpose(0, 1).contiguous().transpose(0, 1)
-
-
 LAID_OUT: dict[Layout, str] = {plain: "contiguous", transposed: "transposed", strided: "strided"}
-F32, F16, BF16 = DTYPES
 FORWARDS = (
     Forward(F32, F32, 1, plain, training=True, needs_gradient=False),
     Forward(F32, F16, 4, plain, training=False, needs_gradient=True),

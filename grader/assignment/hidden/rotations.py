@@ -9,10 +9,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from grader.assignment.hidden.checks import Layout, across, in_columns, plain
+from grader.assignment.hidden.axes import BF16, F16, F32, Layout, across, plain, transposed
 from grader.assignment.hidden.ropes import BASE, DIM, LONG, MIDDLE, MS
 from grader.assignment.oracle import smallest_even_ratio
-from grader.testing import DTYPES, Message, kept, name, normal, say, stated, uniform
+from grader.testing import Message, kept, name, normal, say, stated, uniform
 
 LONGER = 8 * MS + 1  # here rules choose 9, 10 or 16
 OF_MODULE_INPUT = "{dtype} gradient of the input of NTKAwareRoPE, s = {s}, {sizes}"
@@ -82,18 +82,17 @@ class Asked(NamedTuple):
         return normal(seed, "upstream", self.dim, shape=(*self.shape, self.dim)).to(self.dtype)
 
 
-F32, F16, BF16 = DTYPES
 SEVERAL, ONE_HEAD, ONE_POSITION = (2, 3, 4), (2, 3, 1), (3, 1, 2)
 SMALL, LARGE = 2.0**-40, 2.0**17  # of float32; beyond float16, unless code may convert the input to its tables' dtype
 SMALL_16 = 2.0**-8
 ASKED = (
     Asked(F32, F32, SEVERAL, 2, SMALL, plain, plain, plain, between=True),
-    Asked(F32, F16, ONE_HEAD, 64, SMALL, turned_about, in_columns, plain, between=False),
+    Asked(F32, F16, ONE_HEAD, 64, SMALL, turned_about, transposed, plain, between=False),
     Asked(F32, BF16, ONE_POSITION, 128, 1.0, turned_about, plain, turned_about, between=False),
-    Asked(F16, F32, ONE_HEAD, 16, 1.0, plain, in_columns, turned_about, between=False),
+    Asked(F16, F32, ONE_HEAD, 16, 1.0, plain, transposed, turned_about, between=False),
     Asked(F16, F16, ONE_POSITION, 2, 1.0, plain, plain, plain, between=True),
-    Asked(F16, BF16, SEVERAL, 2, SMALL_16, turned_about, in_columns, turned_about, between=False),
-    Asked(BF16, F32, ONE_POSITION, 4, LARGE, turned_about, in_columns, turned_about, between=True),
+    Asked(F16, BF16, SEVERAL, 2, SMALL_16, turned_about, transposed, turned_about, between=False),
+    Asked(BF16, F32, ONE_POSITION, 4, LARGE, turned_about, transposed, turned_about, between=True),
     Asked(BF16, F16, SEVERAL, 34, 1.0, plain, plain, turned_about, between=False),
     Asked(BF16, BF16, ONE_HEAD, 2, LARGE, plain, plain, plain, between=True),
 )

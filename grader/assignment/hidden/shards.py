@@ -9,9 +9,9 @@ from typing import ClassVar, NamedTuple
 import torch
 from torch import Tensor
 
-from grader.assignment.hidden.checks import Layout, across, in_columns, plain, strided
+from grader.assignment.hidden.axes import BF16, F16, F32, Layout, across, plain, strided, transposed
 from grader.assignment.model.rows import Rows, Shown, read_rows, rows_by_contract
-from grader.testing import DTYPES, Crashed, Reading, Student, StudentFault, StudentModule, integers, uniform
+from grader.testing import Crashed, Reading, Student, StudentFault, StudentModule, integers, uniform
 
 VOCAB, EMB = 30, 5  # with one to three ranks, the number of rows is even, odd, and even
 BATCH = (3, 67)  # of ids: no multiple of any size of chunks that a loop may take
@@ -49,21 +49,21 @@ ZEROS = (
     Call(1, 2, training=False, tall=True, mostly_own=True),
     Call(0, 3, training=True, tall=True, mostly_own=True, layout=strided),
     Call(1, 3, training=False, tall=True),
-    Call(2, 3, training=False, layout=in_columns),
-    Call(0, VOCAB, training=False, tall=True, layout=in_columns),
-    Call(VOCAB // 2, VOCAB, training=True, mostly_own=True, layout=in_columns),
+    Call(2, 3, training=False, layout=transposed),
+    Call(0, VOCAB, training=False, tall=True, layout=transposed),
+    Call(VOCAB // 2, VOCAB, training=True, mostly_own=True, layout=transposed),
     Call(VOCAB - 1, VOCAB, training=True),
 )
 PURITY = (
     Call(0, 2, training=True),
     Call(1, 2, training=False),
-    Call(0, 3, training=False, layout=in_columns),
+    Call(0, 3, training=False, layout=transposed),
     Call(1, 3, training=True, layout=strided),
     Call(1, 3, training=False),
-    Call(2, 3, training=True, layout=in_columns),
+    Call(2, 3, training=True, layout=transposed),
 )
 SUMS = tuple(
-    Call(rank, world, training=world != 3, layout=in_columns if rank % 2 == (world != 3) else plain)
+    Call(rank, world, training=world != 3, layout=transposed if rank % 2 == (world != 3) else plain)
     for world in (1, 3, 5)
     for rank in range(world)
 )
@@ -90,18 +90,17 @@ class Sent(NamedTuple):
         return torch.cat((torch.arange(VOCAB), integers(seed, "repeats", shape=(12,), low=0, high=VOCAB)))
 
 
-F32, F16, BF16 = DTYPES
 SENT = (
     Sent(0, 1, F32, across, training=True, between=True, few=False),
-    Sent(0, 2, F32, plain, training=False, between=True, few=True, layout=in_columns),
+    Sent(0, 2, F32, plain, training=False, between=True, few=True, layout=transposed),
     Sent(1, 3, F32, plain, training=True, between=False, few=False, layout=strided),
     Sent(2, 3, F32, across, training=True, between=True, few=True),
     Sent(0, 3, F16, across, training=False, between=False, few=False),
     Sent(1, 3, F16, plain, training=True, between=False, few=True),
-    Sent(1, 2, F16, plain, training=True, between=True, few=True, layout=in_columns),
+    Sent(1, 2, F16, plain, training=True, between=True, few=True, layout=transposed),
     Sent(0, 2, BF16, plain, training=True, between=False, few=True),
     Sent(1, 3, BF16, across, training=False, between=True, few=False, layout=strided),
-    Sent(2, 3, BF16, across, training=False, between=False, few=False, layout=in_columns),
+    Sent(2, 3, BF16, across, training=False, between=False, few=False, layout=transposed),
 )
 
 

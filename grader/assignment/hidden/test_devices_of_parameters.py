@@ -12,14 +12,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from grader.assignment.hidden.checks import (
-    RESET,
-    check_drawn,
-    check_only_parameter,
-    check_rows_drawn,
-    stating,
-    succeeds,
-)
+from grader.assignment.hidden.conditions import stating, succeeds
+from grader.assignment.hidden.construction import RESET, check_drawn, check_only_parameter, check_rows_drawn
 from grader.assignment.hidden.devices import (
     ANSWERED,
     DRAWN,
@@ -38,17 +32,7 @@ from grader.assignment.hidden.shards import OUTPUTS
 from grader.assignment.model.draw_words import Draw
 from grader.assignment.model.histories import STILL_BEFORE
 from grader.assignment.model.parameters import drawn, gradient_of
-from grader.testing import (
-    Crashed,
-    Message,
-    Student,
-    StudentFault,
-    StudentModule,
-    WrongAnswer,
-    integers,
-    normal,
-    say,
-)
+from grader.testing import Crashed, Message, Student, StudentFault, StudentModule, WrongAnswer, integers, normal, say
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from grader.assignment.hidden.checks import succeeds
+from grader.assignment.hidden.conditions import succeeds
 from grader.assignment.hidden.devices import (
     ANSWERED,
     FOLLOWED,

@@ -15,11 +15,9 @@ import torch
 from torch import Tensor
 
 from grader.assignment import oracle
-from grader.assignment.hidden.checks import (
-    OF_INPUT,
+from grader.assignment.hidden.axes import across
+from grader.assignment.hidden.conditions import (
     RIGHT_FOR,
-    WRONG_FOR,
-    across,
     check_digits,
     check_untouched,
     in_mode,
@@ -35,7 +33,7 @@ from grader.assignment.hidden.ropes import BASE, DIM, KEPT, MS, OTHERS, Ropes, g
 from grader.assignment.hidden.rotations import Asked, AskedOfModule, asked, asked_of_module, tables, turns
 from grader.assignment.model.differences import DIFFERENCE_LIMIT, check_differences
 from grader.assignment.model.normalising import numbers
-from grader.assignment.model.parameters import gradient_of
+from grader.assignment.model.parameters import OF_INPUT, gradient_of
 from grader.assignment.model.rotation import (
     CONTRACT,
     EXACT,
@@ -92,6 +90,7 @@ from grader.testing import (
     say,
 )
 
+WRONG_FOR = "for {sizes} it is wrong, too"
 PAIRED = (2, 4, 8, 128)  # head dimensions
 SAME_LIMIT = SAME * 2.0**23  # in ulp of float32
 OF_OUTPUT = "{dtype} output, {sizes}"

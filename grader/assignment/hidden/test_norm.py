@@ -13,15 +13,8 @@ import torch
 from torch import Tensor
 
 from grader.assignment import oracle
-from grader.assignment.hidden.checks import (
-    RIGHT_FOR,
-    UNCHANGED,
-    in_mode,
-    right_alone,
-    stating,
-    succeeds,
-    where_none_is_needed,
-)
+from grader.assignment.hidden.axes import transposed
+from grader.assignment.hidden.conditions import RIGHT_FOR, in_mode, right_alone, stating, succeeds, where_none_is_needed
 from grader.assignment.hidden.norm_inputs import (
     FORWARD,
     FORWARDS,
@@ -31,6 +24,7 @@ from grader.assignment.hidden.norm_inputs import (
     NEAR_THE_ROOT,
     NEARLY,
     ROOTS,
+    UNCHANGED,
     Shape,
     accepted,
     build,
@@ -44,7 +38,6 @@ from grader.assignment.hidden.norm_inputs import (
     quotients,
     sizes,
     told_added,
-    transposed,
 )
 from grader.assignment.model.normalising import (
     BY_CONTRACT,

@@ -9,14 +9,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from grader.assignment.hidden.checks import check_digits, largest, stating, succeeds
+from grader.assignment.hidden.axes import BF16, F16, F32, NARROW
+from grader.assignment.hidden.conditions import check_digits, largest, stating, succeeds
 from grader.assignment.hidden.norm_inputs import (
     BESIDE_FLOAT32,
     BESIDE_LARGER,
     CLAMPED,
     FORWARD,
     GROUPINGS,
-    NARROW,
     NO_ROUNDING,
     ONE_ROUNDING,
     OVERFLOW,
@@ -33,14 +33,7 @@ from grader.assignment.hidden.norm_inputs import (
     told_added,
     told_sizes,
 )
-from grader.assignment.model.normalising import (
-    CONTRACT,
-    NOTHING,
-    fits,
-    normalising,
-    numbers,
-    only_digits_differ,
-)
+from grader.assignment.model.normalising import CONTRACT, NOTHING, fits, normalising, numbers, only_digits_differ
 from grader.testing import (
     DTYPES,
     FORWARD_LIMIT,
@@ -199,7 +192,6 @@ def to_be_rounded(seed: int, dtype: torch.dtype) -> Tensor:
     return ((normal(seed, "rounding", shape=(4, 16, 24)) + 0.25) * size).to(dtype)
 
 
-F32, F16, BF16 = DTYPES
 BESIDE = {F16: {6: F32, 24: BF16}, BF16: {6: BF16, 24: F32}}  # gamma, by input and group size: unlike, and alike
 
 

@@ -12,42 +12,36 @@ import torch
 from torch import Tensor
 
 from grader.assignment import oracle
-from grader.assignment.hidden.checks import (
+from grader.assignment.hidden.axes import in_turns
+from grader.assignment.hidden.conditions import (
     AFTER,
-    FIRST_TOO,
     IN_EVALUATION,
-    OF_INPUT,
-    RESET,
     check_beside,
+    check_untouched,
+    failing_in,
+    in_mode,
+    laid_out,
+    right_alone,
+    stating,
+    succeeds,
+    told_others,
+    with_a_call_between,
+)
+from grader.assignment.hidden.construction import (
+    FIRST_TOO,
+    RESET,
     check_defaults,
     check_drawn,
     check_only_parameter,
     check_redrawn,
     check_refusal,
     check_sizes_named,
-    check_untouched,
-    failing_in,
-    in_mode,
-    in_turns,
-    laid_out,
-    right_alone,
-    stating,
-    succeeds,
-    told_others,
     told_refused,
     unseeded,
-    with_a_call_between,
 )
 from grader.assignment.hidden.devices import check_on
 from grader.assignment.hidden.norm_gradients import EPS, Asked, asked
-from grader.assignment.hidden.norm_inputs import (
-    FORWARD,
-    OF_ZEROS,
-    build,
-    check_law,
-    followed,
-    gamma_dtypes,
-)
+from grader.assignment.hidden.norm_inputs import FORWARD, OF_ZEROS, build, check_law, followed, gamma_dtypes
 from grader.assignment.model.differences import check_differences
 from grader.assignment.model.draw_words import Draw
 from grader.assignment.model.gradient_words import THROUGH, told_cut, told_of_gamma, told_of_input
@@ -66,7 +60,7 @@ from grader.assignment.model.normalising import (
     normalising,
     numbers,
 )
-from grader.assignment.model.parameters import drawn, gradient_of
+from grader.assignment.model.parameters import OF_INPUT, drawn, gradient_of
 from grader.testing import (
     ALONE,
     DTYPES,

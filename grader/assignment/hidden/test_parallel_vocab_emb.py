@@ -14,25 +14,27 @@ import pytest
 import torch
 from torch import Tensor
 
-from grader.assignment.hidden.checks import (
+from grader.assignment.hidden.axes import plain
+from grader.assignment.hidden.conditions import (
     AFTER,
     UNFROZEN,
+    in_mode,
+    laid_out,
+    mirrored,
+    only_if,
+    stating,
+    succeeds,
+    with_a_call_between,
+)
+from grader.assignment.hidden.devices import check_on
+from grader.assignment.hidden.embeddings import (
     WIDE_RIGHT,
     check_expanded,
     check_ids,
     check_in_16_bits,
     digits,
-    in_mode,
-    laid_out,
-    mirrored,
-    only_if,
-    plain,
-    stating,
-    succeeds,
     upstream_integers,
-    with_a_call_between,
 )
-from grader.assignment.hidden.devices import check_on
 from grader.assignment.hidden.shards import (
     EMB,
     LARGE,

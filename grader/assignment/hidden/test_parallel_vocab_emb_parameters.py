@@ -10,27 +10,24 @@ import pytest
 import torch
 from torch import Tensor
 
-from grader.assignment.hidden.checks import (
+from grader.assignment.hidden.axes import in_turns, transposed
+from grader.assignment.hidden.conditions import RIGHT_FOR, check_beside, succeeds
+from grader.assignment.hidden.construction import (
     MOMENTS,
     OTHER_DEFAULT,
     RESET,
     RIGHT_AGAIN,
-    RIGHT_FOR,
-    check_beside,
     check_defaults,
     check_drawn,
     check_only_parameter,
-    check_output_dtype,
     check_redrawn,
     check_refusal,
     check_rows_drawn,
     check_sizes_named,
-    in_columns,
-    in_turns,
-    succeeds,
     told_refused,
     unseeded,
 )
+from grader.assignment.hidden.embeddings import check_output_dtype
 from grader.assignment.hidden.shards import (
     EMB,
     OUTPUTS,
@@ -46,12 +43,7 @@ from grader.assignment.hidden.shards import (
 from grader.assignment.model.draw_words import Draw, told_seeds
 from grader.assignment.model.parameters import drawn
 from grader.assignment.model.row_words import check_rows
-from grader.assignment.model.rows import (
-    Shown,
-    check_like_wide,
-    require_something,
-    rows_by_contract,
-)
+from grader.assignment.model.rows import Shown, check_like_wide, require_something, rows_by_contract
 from grader.testing import (
     Crashed,
     Message,
@@ -208,13 +200,13 @@ def narrow_by_contract(student: Student, seed: int, dtype: torch.dtype, device: 
 
 def check_narrow(embed: Callable[[Tensor], Tensor], ids: Tensor, dtype: torch.dtype, rank: int) -> Tensor:
     """Require the dtype of the shard, whichever of the transposed ids the rank owns; returns the output."""
-    output = embed(in_columns(ids))
+    output = embed(transposed(ids))
     try:
         check_dtype(output, dtype)
     except WrongAnswer as fault:
         every = (torch.tensor(others, device=ids.device) for others in OWNED)
         told = say(CALLED_WITH, vocab_size=VOCAB, rank=rank, world=2, ids=", ".join(map(str, ids[0].tolist())))
-        depends = any(succeeds(lambda: check_dtype(embed(in_columns(one)), dtype)) for one in every)  # noqa: B023
+        depends = any(succeeds(lambda: check_dtype(embed(transposed(one)), dtype)) for one in every)  # noqa: B023
         raise fault.with_more(told if depends else WHATEVER_IDS) from None
     return output
 

@@ -17,10 +17,9 @@ import torch
 from torch import Tensor
 
 from grader.assignment import oracle
-from grader.assignment.hidden.checks import (
+from grader.assignment.hidden.conditions import (
     AFTER,
     IN_EVALUATION,
-    OTHER_DEFAULT,
     RIGHT_FOR,
     check_beside,
     check_untouched,
@@ -30,6 +29,7 @@ from grader.assignment.hidden.checks import (
     succeeds,
     told_others,
 )
+from grader.assignment.hidden.construction import OTHER_DEFAULT
 from grader.assignment.hidden.devices import check_on
 from grader.assignment.hidden.rope_tables import (
     CONVERTED,

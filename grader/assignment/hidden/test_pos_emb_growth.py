@@ -10,13 +10,7 @@ import pytest
 from torch import Tensor
 
 from grader.assignment import oracle
-from grader.assignment.hidden.checks import (
-    IN_EVALUATION,
-    check_beside,
-    in_mode,
-    stating,
-    succeeds,
-)
+from grader.assignment.hidden.conditions import IN_EVALUATION, check_beside, in_mode, stating, succeeds
 from grader.assignment.hidden.rope_tables import (
     ALONE_RIGHT,
     IN_PARTS,
@@ -31,16 +25,7 @@ from grader.assignment.hidden.rope_tables import (
 )
 from grader.assignment.hidden.ropes import GREW, LONG, MIDDLE, MS, SHORT, TURNED, Ropes, contract_first
 from grader.assignment.hidden.rotations import CALLS, GROWING, MOVING, SWITCHING, Calls, Growing
-from grader.testing import (
-    Crashed,
-    Message,
-    StudentFault,
-    StudentModule,
-    WrongAnswer,
-    require,
-    say,
-    without_gradients,
-)
+from grader.testing import Crashed, Message, StudentFault, StudentModule, WrongAnswer, require, say, without_gradients
 
 NEAR = 128  # positions that tell ratios apart, and that all dtypes can count; errors of frequencies show further on
 GROWN_TO = tuple(dict.fromkeys(row.length for row in GROWING))

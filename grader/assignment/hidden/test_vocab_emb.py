@@ -14,38 +14,41 @@ import pytest
 import torch
 from torch import Tensor
 
-from grader.assignment.hidden.checks import (
+from grader.assignment.hidden.axes import NARROW, in_turns, transposed
+from grader.assignment.hidden.conditions import (
     AFTER,
-    FIRST_TOO,
-    MOMENTS,
-    RESET,
     UNFROZEN,
-    WIDE_RIGHT,
     check_beside,
-    check_defaults,
-    check_drawn,
-    check_expanded,
-    check_ids,
-    check_in_16_bits,
-    check_only_parameter,
-    check_output_dtype,
-    check_redrawn,
-    check_rows_drawn,
     check_untouched,
-    digits,
-    in_columns,
     in_mode,
-    in_turns,
     laid_out,
     mirrored,
     modes_of,
     only_if,
     succeeds,
-    unseeded,
-    upstream_integers,
     with_a_call_between,
 )
+from grader.assignment.hidden.construction import (
+    FIRST_TOO,
+    MOMENTS,
+    RESET,
+    check_defaults,
+    check_drawn,
+    check_only_parameter,
+    check_redrawn,
+    check_rows_drawn,
+    unseeded,
+)
 from grader.assignment.hidden.devices import check_on
+from grader.assignment.hidden.embeddings import (
+    WIDE_RIGHT,
+    check_expanded,
+    check_ids,
+    check_in_16_bits,
+    check_output_dtype,
+    digits,
+    upstream_integers,
+)
 from grader.assignment.hidden.vocab_calls import LOOKUPS, SENT, Lookup, Sent
 from grader.assignment.model.draw_words import Draw
 from grader.assignment.model.histories import Step, check_history, with_ids
@@ -62,7 +65,6 @@ from grader.assignment.model.rows import (
     rows_by_contract,
 )
 from grader.testing import (
-    DTYPES,
     Crashed,
     Message,
     Student,
@@ -89,7 +91,6 @@ OF_GRADIENT = "{dtype} gradient of the table for ids {rows}"
 SIZES_MET = "\nThe table has {n} rows; the largest id of this call is {id}."
 REFUSES = ("vocab_dtype_and_registration",)  # charges for crashes with a table of another dtype, or ids in columns
 FLOAT64 = say("{what} of a float64 table")
-NARROW = pytest.mark.parametrize("dtype", DTYPES[1:], ids=name)
 
 
 def construct(student: Student, table: Tensor, device: str) -> StudentModule:
@@ -249,7 +250,7 @@ def test_arguments_have_the_defaults_of_the_stub(student: Student) -> None:
 def narrow_by_contract(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
     table = normal(seed, "table", shape=(10, 6)).to(dtype)
     ids = TO_THE_LAST
-    output = construct(student, table, device).train(False)(in_columns(ids).to(device))
+    output = construct(student, table, device).train(False)(transposed(ids).to(device))
     check_dtype(output, dtype)
     check_rows(output, table[ids], ids, table, say("{dtype} embedding of transposed ids", dtype=name(dtype)))
 
@@ -269,7 +270,7 @@ def test_a_16_bit_table_gives_the_rows_that_it_gives_in_float32(
     """The ids of the 16-bit table are not contiguous."""
     table = normal(seed, "table", shape=(10, 6)).to(dtype)
     ids = IDS.to(device)
-    output = construct(student, table, device).train(False)(in_columns(ids))
+    output = construct(student, table, device).train(False)(transposed(ids))
     check_dtype(output, dtype)
     wide = construct(student, table.float(), device).train(False)(ids)
     require(bool(wide.any()), say("every output is zero, so this property cannot be checked"))

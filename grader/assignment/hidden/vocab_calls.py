@@ -7,8 +7,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from grader.assignment.hidden.checks import Layout, across, plain
-from grader.testing import DTYPES, integers
+from grader.assignment.hidden.axes import BF16, F16, F32, Layout, across, plain
+from grader.testing import integers
 
 
 def rising(ids: Tensor) -> Tensor:
@@ -71,7 +71,6 @@ class Sent(NamedTuple):
 
 
 MANY = [*range(7)] * 10  # with the last id twice, more than a block of 32 in a row, or that many rows
-F32, F16, BF16 = DTYPES
 SENT = (
     Sent(F32, [0, 0, 0, 4, 3, 5], 2, plain, training=True, between=False),
     Sent(F32, MANY, 2, across, training=True, between=True),

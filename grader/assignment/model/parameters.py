@@ -9,6 +9,8 @@ from torch import Tensor
 
 from grader.testing import StudentModule, WrongAnswer, say
 
+OF_INPUT = "{dtype} gradient of the input, {sizes}"
+
 
 def drawn(module: StudentModule, *sizes: int) -> Tensor | None:
     """The tensor of one of these sizes that a module holds; or else its only parameter.

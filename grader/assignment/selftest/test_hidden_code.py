@@ -13,7 +13,7 @@ import torch
 
 from grader.assignment import ASSIGNMENT
 from grader.assignment.hidden import shards
-from grader.assignment.hidden.checks import in_turns, plain
+from grader.assignment.hidden.axes import in_turns, plain
 from grader.assignment.hidden.norm_gradients import ASKED, MORE, SEVERAL
 from grader.assignment.hidden.norm_inputs import FORWARDS, NEAR_THE_ROOT, ROOTS
 from grader.assignment.hidden.ropes import BASE

@@ -12,7 +12,8 @@ import torch
 
 from grader.assignment import ASSIGNMENT
 from grader.assignment.diagnose.shown import EXPLAINED, NEEDED, explains, shown
-from grader.assignment.hidden.checks import IN_EVALUATION, check_drawn
+from grader.assignment.hidden.conditions import IN_EVALUATION
+from grader.assignment.hidden.construction import check_drawn
 from grader.assignment.hidden.devices import advice
 from grader.assignment.hidden.rope_tables import SIZES
 from grader.assignment.model.draw_words import Draw, told_seeds

@@ -1,0 +1,89 @@
+"""What tasks 2 and 3 share: ids, of 16 bits and of more, and the dtypes of tables and outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from grader.assignment.hidden.conditions import AFTER, stating
+from grader.testing import (
+    DTYPES,
+    Crashed,
+    Student,
+    StudentFault,
+    StudentModule,
+    check_dtype,
+    check_equal,
+    integers,
+    name,
+    quoted,
+    require,
+    say,
+)
+
+EXPANDED = say(
+    "\nThese ids are expanded, as by ids.expand(b, s): their rows share memory, so no operation may write into them."
+)
+WIDE_RIGHT = say(
+    "\nThis table is bfloat16, with ids from 257 on; with a float32 table, the same ids give their own rows."
+)
+
+
+def digits(ids: Tensor) -> Tensor:
+    """``[*ids.shape, 3]``: each id in three digits, which even bfloat16 holds exactly."""
+    return torch.stack((ids // 4096, ids // 64 % 64, ids % 64), dim=-1)
+
+
+def check_ids(ids: Tensor, after: Sequence[Tensor]) -> None:
+    """Require ids to be the same ``after`` a call."""
+    (left,) = after
+    require(left.dtype == ids.dtype, say("the ids have a different dtype after the call"))
+    check_equal(left, ids, AFTER.filled(what=quoted("input_ids")))
+
+
+def check_in_16_bits(
+    check: Callable[[torch.dtype, Callable[[StudentFault], None]], None],
+    excuse: Callable[[StudentFault, torch.dtype], None],
+) -> None:
+    """Check with a table of 16 bits, and in float32 if it refuses that; ``check`` gets what passes over a fault."""
+    for dtype in (torch.bfloat16, torch.float32):
+        faults: list[StudentFault] = []
+        check(dtype, faults.append)
+        for fault in faults:
+            excuse(fault, dtype)
+        if not any(isinstance(fault, Crashed) for fault in faults):
+            return
+
+
+def check_expanded(student: Student, module: StudentModule, row: Tensor, *charged: str) -> None:
+    """Require a call with a row of ids that is expanded; others are ``charged`` for ids that have to be contiguous."""
+    try:
+        module(row.expand(2, -1))
+    except Crashed as crash:
+        student.excuse(crash.with_more(EXPANDED), charged)
+
+
+def upstream_integers(seed: int, shape: tuple[int, ...], dtype: torch.dtype, *, small: bool) -> Tensor:
+    """The gradient of an output: integers that have exact sums in any order.
+
+    In float32 they are too large for 16 bits, unless ``small``, where it is known that outputs are rounded.
+    """
+    most = 2048 if dtype is torch.float32 and not small else 8
+    return integers(seed, "upstream", shape=shape, low=-most, high=most + 1).to(dtype)
+
+
+def check_output_dtype(build: Callable[[torch.dtype], StudentModule], ids: Tensor, dtype: torch.dtype) -> None:
+    """Require a table's dtype of the output: as built, which 16-bit rows show elsewhere, and converted to another one.
+
+    ``ids`` are cut out of longer rows, as ``tokens[:, :-1]`` is.
+    """
+    ids = ids.repeat(1, 2)[:, : ids.shape[1]]
+    if dtype is torch.float32:
+        with stating(say("as built")):
+            check_dtype(build(dtype)(ids), dtype)
+    other = DTYPES[DTYPES.index(dtype) - 1]
+    with stating(say("after module.to({dtype}), built as {built}", dtype=name(other), built=name(dtype))):
+        converted = build(dtype).to(other)
+        check_dtype(converted(ids), other)
