@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 import torch
 from torch import Tensor
 
-from grader.assignment.hidden.axes import Layout, across, plain
+from grader.assignment.hidden.axes import Layout, plain
 from grader.testing import (
     ALONE,
     Crashed,
@@ -103,17 +103,25 @@ def only_if(asked: bool, check: Callable[[bool], T], told: Message) -> T:
         raise fault.with_more(told if asked and succeeds(lambda: check(False)) else None) from None
 
 
-def with_a_call_between(check: Callable[[bool], T], between: bool = True) -> T:
+def with_a_call_between(check: Callable[[bool], T], between: bool) -> T:
     """Check a gradient with another call between forward and backward; a fault says if it is right without one."""
     return only_if(between, check, CALLED_BETWEEN)
 
 
-def laid_out(check: Callable[[Tensor], T], upstream: Tensor, layout: Layout = across) -> T:
-    """Check a gradient for an upstream one in some layout; a fault says if it is right for one in contiguous memory."""
+def passed_back(check: Callable[[Tensor, bool], T], upstream: Tensor, layout: Layout, between: bool) -> T:
+    """Check a gradient for an upstream one in some layout, perhaps with a call between forward and backward.
+
+    A fault says if it is right for a contiguous one, and if it is right without that call.
+    """
+
+    def arriving(upstream: Tensor) -> T:
+        return with_a_call_between(partial(check, upstream), between)
+
     try:
-        return check(layout(upstream))
+        return arriving(layout(upstream))
     except (WrongAnswer, Crashed) as fault:
-        raise fault.with_more(ARRIVING if layout is not plain and succeeds(lambda: check(upstream)) else None) from None
+        told = ARRIVING if layout is not plain and succeeds(lambda: arriving(upstream)) else None
+        raise fault.with_more(told) from None
 
 
 def in_mode(check: Callable[[bool], T], training: bool) -> T:

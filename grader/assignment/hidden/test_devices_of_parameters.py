@@ -31,7 +31,7 @@ from grader.assignment.hidden.norm_inputs import FORWARD
 from grader.assignment.hidden.shards import OUTPUTS
 from grader.assignment.model.draw_words import Draw
 from grader.assignment.model.histories import STILL_BEFORE
-from grader.assignment.model.parameters import drawn, gradient_of
+from grader.assignment.model.parameters import drawn, gradient_of, gradient_of_input
 from grader.testing import Crashed, Message, Student, StudentFault, StudentModule, WrongAnswer, integers, normal, say
 
 
@@ -256,7 +256,7 @@ def test_gradients_arrive_on_the_device_of_what_they_belong_to(
         place = next((at for at, gradient in enumerate(on_cpu.of_parameters) if gradient is not None), 0)
         gradient_of(on_cpu.of_parameters[place:][:1], say("the parameter"))
         if x.is_floating_point():
-            gradient_of(on_cpu.of_arguments[:1], say("the input"))
+            gradient_of_input(on_cpu.of_arguments)
     there = x.to(other_device)
     for home in (other_device, "cpu"):
         module = piece.build(student, "cpu").to(home)

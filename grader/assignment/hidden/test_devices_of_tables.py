@@ -23,7 +23,7 @@ from grader.assignment.hidden.devices import (
     on_the_cpu,
 )
 from grader.assignment.hidden.ropes import DIM, KEPT, MIDDLE, MS, OTHERS, construct, growing, kinds
-from grader.assignment.model.parameters import gradient_of
+from grader.assignment.model.parameters import gradient_of_input
 from grader.testing import (
     Crashed,
     Student,
@@ -93,11 +93,11 @@ def test_the_gradient_of_the_input_arrives_on_its_device(student: Student, seed:
     upstream = normal(seed, "upstream", shape=tuple(x.shape))
     with on_the_cpu(student, *OTHERS):
         found = student.apply_rotary_pos_emb.gradients(x, cos, sin, upstream=upstream)
-        on_cpu = gradient_of(found.of_arguments[:1], say("the input"))
+        on_cpu = gradient_of_input(found.of_arguments)
     with advice(student, other_device, PASSED_BACK, charged(student, (other_device, other_device))):
         there = tuple(tensor.to(other_device) for tensor in (x, cos, sin))
         found = student.apply_rotary_pos_emb.gradients(*there, upstream=upstream.to(other_device))
-        actual = gradient_of(found.of_arguments[:1], say("the input"))
+        actual = gradient_of_input(found.of_arguments)
         check_alike(actual, on_cpu, other_device, say("the gradient of {where}", where=say("the input")))
 
 

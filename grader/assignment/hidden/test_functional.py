@@ -21,9 +21,9 @@ from grader.assignment.hidden.conditions import (
     check_digits,
     check_untouched,
     in_mode,
-    laid_out,
     largest,
     modes_of,
+    passed_back,
     right_alone,
     stating,
     succeeds,
@@ -33,7 +33,7 @@ from grader.assignment.hidden.ropes import BASE, DIM, KEPT, MS, OTHERS, Ropes, g
 from grader.assignment.hidden.rotations import Asked, AskedOfModule, asked, asked_of_module, tables, turns
 from grader.assignment.model.differences import DIFFERENCE_LIMIT, check_differences
 from grader.assignment.model.normalising import numbers
-from grader.assignment.model.parameters import OF_INPUT, gradient_of
+from grader.assignment.model.parameters import OF_INPUT, gradient_of_input
 from grader.assignment.model.rotation import (
     CONTRACT,
     EXACT,
@@ -403,7 +403,7 @@ def backward_by_contract(student: Student, seed: int, row: Asked, device: str) -
         except WrongAnswer as fault:
             raise fault.with_more(told_turn(gradient, CONTRACT, upstream, cos, sin)) from None
 
-    laid_out(lambda arriving: with_a_call_between(partial(check, arriving), row.between), upstream, row.upstream)
+    passed_back(check, upstream, row.upstream, row.between)
 
 
 def gradient_there(
@@ -413,7 +413,7 @@ def gradient_there(
     there, (x, cos, sin) = (tensor.to(device) for tensor in given), given
     keys = [tensor.to(device) for tensor in (4 - x, sin, cos)] if between else []
     gradients = student.apply_rotary_pos_emb.gradients(*there, upstream=upstream.to(device), between=keys)
-    return gradient_of(gradients.of_arguments[:1], say("the input")).reshape(x.shape)
+    return gradient_of_input(gradients.of_arguments).reshape(x.shape)
 
 
 @pytest.mark.rubric("rotary_backward")
@@ -468,7 +468,7 @@ def module_gradient(module: StudentModule, row: AskedOfModule, x: Tensor, upstre
     """
     keys = [longer(x) if row.dynamic else x[:, 1:]] * between
     gradients = module.gradients(x, upstream=upstream, between=keys)
-    return gradient_of(gradients.of_arguments[:1], say("the input of NTKAwareRoPE, s = {s}", s=row.length))
+    return gradient_of_input(gradients.of_arguments, say("the input of NTKAwareRoPE, s = {s}", s=row.length))
 
 
 def module_limit(row: AskedOfModule) -> tuple[torch.dtype, float]:
@@ -490,13 +490,7 @@ def module_backward_by_contract(student: Student, seed: int, row: AskedOfModule,
             gradient = module_gradient(module, row, x.to(device), arriving.to(device), between)
         check_close(gradient, expected, turning_scale(upstream), *module_limit(row), row.told)
 
-    def check_laid_out(training: bool) -> None:
-        def check_arriving(arriving: Tensor) -> None:
-            with_a_call_between(partial(check, training, arriving), row.between)
-
-        laid_out(check_arriving, upstream, row.upstream)
-
-    in_mode(check_laid_out, row.training)
+    in_mode(lambda training: passed_back(partial(check, training), upstream, row.upstream, row.between), row.training)
 
 
 @pytest.mark.rubric("rotary_backward")

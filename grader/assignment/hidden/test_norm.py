@@ -49,6 +49,7 @@ from grader.assignment.model.normalising import (
     fits,
     normalising,
     numbers,
+    require_division,
 )
 from grader.assignment.model.row_words import LEFT_OUT, LEFT_OUT_OF_ROWS
 from grader.testing import (
@@ -245,7 +246,7 @@ def zeros_by_contract(student: Student, device: str) -> None:
 @contract_first(zeros_by_contract, *FORWARD)
 def test_zeros_stay_zeros(student: Student, device: str) -> None:
     x = torch.zeros(2, 2, 24)
-    normalising(student).require_division()
+    require_division(student)
     output = build(student, 4, device, eps=0.5)(x.to(device))
     output = output.reshape(x.shape) if output.numel() == x.numel() else output
     check_equal(output, x, say("output for an input of zeros"))
@@ -273,8 +274,7 @@ def test_every_feature_is_scaled_by_its_own_gamma(
     student: Student, seed: int, gamma_dtype: torch.dtype, device: str
 ) -> None:
     """Two outputs for one input with two gammas are compared, so that the divisor does not matter."""
-    reading = normalising(student)
-    reading.require_division()
+    reading = require_division(student)
     if not reading.takes(torch.float32, gamma_dtype):
         return  # charged to the dtypes
     right: Message | None = None
@@ -333,7 +333,7 @@ def likeness_by_contract(student: Student, gamma_dtype: torch.dtype, dtype: torc
 @dtypes
 @contract_first(likeness_by_contract, *FORWARD)
 def test_output_is_like_the_input(student: Student, gamma_dtype: torch.dtype, dtype: torch.dtype, device: str) -> None:
-    normalising(student).require_division()
+    require_division(student)
     x = torch.full((2, 3, 24), 2.0, dtype=dtype, device=device)
     with stating(say("input {dtype}, gamma {gamma}", dtype=name(dtype), gamma=name(gamma_dtype))):
         module = build(student, 4, device, gamma_dtype=gamma_dtype)
@@ -350,7 +350,7 @@ def float64_by_contract(student: Student, device: str) -> None:
 @contract_first(float64_by_contract, *FORWARD)
 def test_float64_is_taken(student: Student, device: str) -> None:
     """To the accuracy of float32, which suffices."""
-    normalising(student).require_division()
+    require_division(student)
     for dtype, gamma_dtype in WITH_FLOAT64:
         x = torch.full((2, 3, 24), 2.0, dtype=dtype, device=device)
         with stating(say("input {dtype}, gamma {gamma}", dtype=name(dtype), gamma=name(gamma_dtype))):
@@ -367,8 +367,7 @@ def size_one_by_contract(student: Student, seed: int, device: str) -> None:
 @contract_first(size_one_by_contract, *FORWARD)
 def test_dimensions_of_size_one_stay(student: Student, seed: int, device: str) -> None:
     """Dimensions of the batch, the sequence or a group; a feature that is a group of its own becomes its sign."""
-    reading = normalising(student)
-    reading.require_division()
+    reading = require_division(student)
     for shape in ((1, 4, 24), (3, 1, 24)):
         x = torch.full(shape, 2.0, device=device)
         check_like(build(student, 4, device)(x), x)
@@ -396,7 +395,7 @@ def layouts_by_contract(student: Student, device: str) -> None:
 @contract_first(layouts_by_contract, *FORWARD)
 def test_any_memory_layout_works(student: Student, device: str) -> None:
     """Compared with the output for the same numbers in contiguous memory."""
-    normalising(student).require_division()
+    require_division(student)
     for view, layout in views(device):
         if layout == "expanded" and normalising(student).changes_input:
             continue  # writing to such memory fails: norm_purity charges for it

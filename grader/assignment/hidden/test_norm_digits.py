@@ -33,7 +33,15 @@ from grader.assignment.hidden.norm_inputs import (
     told_added,
     told_sizes,
 )
-from grader.assignment.model.normalising import CONTRACT, NOTHING, fits, normalising, numbers, only_digits_differ
+from grader.assignment.model.normalising import (
+    CONTRACT,
+    NOTHING,
+    fits,
+    normalising,
+    numbers,
+    only_digits_differ,
+    require_division,
+)
 from grader.testing import (
     DTYPES,
     FORWARD_LIMIT,
@@ -174,7 +182,7 @@ def test_squares_neither_overflow_nor_vanish(
 
     Gamma is float16 as well, as in a module after ``half()``: no operand widens the arithmetic.
     """
-    normalising(student).require_division()
+    require_division(student)
     x = far_from_one(seed, scale)
     for group_size in dict.fromkeys(judged(student, size, device) for size in group_sizes):
         check_witness(student, x, group_size, eps, None, x.dtype, device)
@@ -209,8 +217,7 @@ def rounding_by_contract(student: Student, seed: int, dtype: torch.dtype, device
 @contract_first(rounding_by_contract, *FORWARD)
 def test_only_the_output_is_rounded_to_16_bits(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
     """With a gamma of powers of two, the only rounding to 16 bits is that of the output; any other shows."""
-    reading = normalising(student)
-    reading.require_division()
+    reading = require_division(student)
     x = to_be_rounded(seed, dtype)
     gamma = powers_of_two(24) if reading.gamma_right else None
     for size, gamma_dtype in BESIDE[dtype].items():
@@ -259,8 +266,7 @@ def test_a_float32_input_is_not_rounded_to_a_16_bit_gamma(
     student: Student, seed: int, gamma_dtype: torch.dtype, device: str
 ) -> None:
     """Compared with the output for the same gamma in float32."""
-    reading = normalising(student)
-    reading.require_division()
+    reading = require_division(student)
     x = wide(seed)
     gamma, size = powers_of_two(24) if reading.gamma_right else None, judged(student, OF_THREE, device)
     if not reading.takes(torch.float32, gamma_dtype) or reading.factored:
@@ -308,7 +314,7 @@ def test_float32_outputs_are_exact(student: Student, seed: int, device: str) -> 
     The output is replaced by half its difference to the output for ``-x``, and compared up to a factor: other
     properties charge for what is added to all quotients, or multiplies them, and for another law of large inputs.
     """
-    normalising(student).require_division()
+    require_division(student)
     for shape in accepted(student, GROUPINGS[1:], "norm_float32_inside"):
         check = partial(check_exact, student, shape, device)
         try:

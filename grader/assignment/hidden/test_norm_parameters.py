@@ -20,12 +20,11 @@ from grader.assignment.hidden.conditions import (
     check_untouched,
     failing_in,
     in_mode,
-    laid_out,
+    passed_back,
     right_alone,
     stating,
     succeeds,
     told_others,
-    with_a_call_between,
 )
 from grader.assignment.hidden.construction import (
     FIRST_TOO,
@@ -59,8 +58,9 @@ from grader.assignment.model.normalising import (
     fits,
     normalising,
     numbers,
+    require_division,
 )
-from grader.assignment.model.parameters import OF_INPUT, drawn, gradient_of
+from grader.assignment.model.parameters import OF_INPUT, drawn, gradient_of, gradient_of_input
 from grader.testing import (
     ALONE,
     DTYPES,
@@ -274,7 +274,7 @@ def check_gradients(student: Student, reading: Normalising, seed: int, row: Aske
         far = x.masked_fill(zeros, 1) * FAR
         wanted, size, *_ = law_gradients(law, far, gamma, upstream=upstream, group_size=row.group_size, eps=row.eps)
         module = new_module(student, reading, seed, row, device).train(training)
-        found = gradient_of(module.gradients(far.to(device), upstream=upstream.to(device)).of_arguments[:1], OF_FAR)
+        found = gradient_of_input(module.gradients(far.to(device), upstream=upstream.to(device)).of_arguments, OF_FAR)
         check_gradient(found.reshape(x.shape), wanted, size, unit, INPUT_GRADIENT_LIMIT[unit], rough, OF_FAR)
 
     def check(arriving: Tensor, between: bool, alone: str = "") -> None:
@@ -287,7 +287,7 @@ def check_gradients(student: Student, reading: Normalising, seed: int, row: Aske
             check_of_gamma(found.of_parameters)
 
     def check_of_input(found: list[Tensor | None]) -> None:
-        of_input = gradient_of(found[:1], say("the input")).reshape(x.shape)
+        of_input = gradient_of_input(found).reshape(x.shape)
         what, limit = say(OF_INPUT, dtype=name(x.dtype), sizes=row.told), INPUT_GRADIENT_LIMIT[unit]
         try:
             check_gradient(of_input, wanted_of_input, input_size, unit, limit, rough, what)
@@ -308,7 +308,7 @@ def check_gradients(student: Student, reading: Normalising, seed: int, row: Aske
         except WrongAnswer as fault:
             raise fault.with_more(*told_of_gamma(of_gamma, x, upstream)) from None
 
-    laid_out(lambda arriving: with_a_call_between(partial(check, arriving), row.between), upstream, row.upstream)
+    passed_back(check, upstream, row.upstream, row.between)
     if row.alone:
         with stating(ALONE_TAKING[row.alone]):
             check(row.upstream(upstream), row.between, row.alone)
@@ -322,8 +322,7 @@ def test_gradients_flow_to_input_and_gamma(
     student: Student, seed: int, gamma_dtype: torch.dtype, dtype: torch.dtype, device: str
 ) -> None:
     """Compared with the gradient of the law that the outputs follow, right or wrong; if none is known, see below."""
-    reading = normalising(student)
-    reading.require_division()
+    reading = require_division(student)
     if not reading.takes(dtype, gamma_dtype):
         return  # charged to the dtypes
     if reading.changes_input:
@@ -351,9 +350,7 @@ def check_zeros(student: Student, reading: Normalising, device: str) -> None:
         if not succeeds(partial(check_law, numbers(output, x.shape), law(x, 4), quoted("output"))):
             return
     wanted, size, *_ = law_gradients(law, zeros, torch.ones(24), upstream=upstream, group_size=4, eps=EPS)
-    found = gradient_of(
-        module.gradients(zeros.to(device), upstream=upstream.to(device)).of_arguments[:1], say("the input")
-    )
+    found = gradient_of_input(module.gradients(zeros.to(device), upstream=upstream.to(device)).of_arguments)
     what, limit = say(OF_INPUT, dtype="float32", sizes=sizes), INPUT_GRADIENT_LIMIT[torch.float32]
     with stating(OF_ZEROS):
         check_gradient(found.reshape(zeros.shape), wanted, size, torch.float32, limit, True, what)
@@ -370,7 +367,7 @@ def check_overwritten(
         x, upstream, _ = row.tensors(seed)
         module = new_module(student, reading, seed, row, device)
         with suppress(Crashed):
-            gradient_of(module.gradients(x.to(device), upstream=upstream.to(device)).of_arguments[:1], say("the input"))
+            gradient_of_input(module.gradients(x.to(device), upstream=upstream.to(device)).of_arguments)
             _, (after,) = module.observe(x.to(device))
             if torch.equal(after.cpu(), x) and reading.law is not None and reading.gamma_right:
                 gradients_by(student, reading, seed, gamma_dtype, dtype, device)
@@ -417,7 +414,7 @@ def check_gradients_by_differences(student: Student, seed: int, device: str) -> 
     gamma = uniform(seed, "gamma", shape=(24,), low=0.5, high=2.0) if reading.fills else None
     module = build(student, 4, device, gamma=gamma)
     gradients = module.gradients(x.to(device), upstream=upstream.to(device))
-    of_input = gradient_of(gradients.of_arguments[:1], say("the input")).reshape(x.shape)
+    of_input = gradient_of_input(gradients.of_arguments).reshape(x.shape)
     by_input = partial(output_for, student, gamma, device)
     if reading.exact:  # or steps of rounding are all that differences show
         constant = upstream.double() * by_input(x) / x.double()  # what arrives if the divisor counts as a constant
@@ -476,8 +473,7 @@ def test_the_input_stays_as_it_was(student: Student, seed: int, dtype: torch.dty
             check()
         except WrongAnswer as fault:
             raise fault.with_more(ALONE, *told_others(student, check, BESIDE)) from None
-    reading = normalising(student)
-    reading.require_division()
+    reading = require_division(student)
     if not reading.takes(dtype, torch.float32):
         return  # norm_dtype_and_shape charges for it
     try:

@@ -197,10 +197,6 @@ class Normalising(Reading):
     made_late: bool = False
     read: bool = True
 
-    def require_division(self) -> None:
-        """Require that the module normalises at all."""
-        require(self.works, NOTHING)
-
     @property
     def signs(self) -> Tensor:
         """``[h]``: those of features of one magnitude, where the divisor follows the magnitude."""
@@ -351,3 +347,14 @@ def read_normalising(student: Student) -> Normalising:
 def normalising(student: Student) -> Normalising:
     """What the student's GroupRMSNorm does, found out once per submission."""
     return student.reading(read_normalising)
+
+
+def require_division(student: Student) -> Normalising:
+    """The same, of a module that normalises at all.
+
+    Raises:
+        WrongAnswer: If it does not.
+    """
+    reading = normalising(student)
+    require(reading.works, NOTHING)
+    return reading

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from grader.testing import StudentModule, WrongAnswer, say
 
+INPUT = say("the input")
 OF_INPUT = "{dtype} gradient of the input, {sizes}"
 
 
@@ -35,6 +36,15 @@ def rows_held(value: Tensor, table: Tensor, own: slice) -> Tensor:
         value = value.T
     value = value.reshape(-1, size)
     return value[own] if len(value) == len(table) else value[: len(table[own])]
+
+
+def gradient_of_input(of_arguments: Sequence[Tensor | None], where: str = INPUT) -> Tensor:
+    """The gradient of a call's first argument.
+
+    Raises:
+        WrongAnswer: If it has none.
+    """
+    return gradient_of(of_arguments[:1], where)
 
 
 def gradient_of(gradients: Sequence[Tensor | None], where: str) -> Tensor:
