@@ -66,6 +66,7 @@ DRIFT = "where they are wrong, the squares of the two do not add up to 1, by up 
 FEW_ROWS = "with ratio={ratio}, the tables have {n} rows, too few for s = {s}"
 OF_TWO_RATIOS = "the cosines are those of ratio {cosines}, the sines those of ratio {sines}"
 OF_NO_RATIO = "they match the tables of no integer ratio from 1 to {k}"
+ALIKE = say("all positions are rotated alike, so this property cannot be checked")
 PAIRS_TOLD = 4
 MOST_PARTS = 4  # that a message lists
 STEPS_ROUNDED = (say("positions"), say("frequencies"), say("angles"))
@@ -287,3 +288,8 @@ def _told_turns(read: Tensor, angles: Tensor, first: int) -> list[Message]:
 def require_rows(turned: Tensor, length: int, ratio: int) -> None:
     """Require tables of as many rows as a call has positions."""
     require(len(turned) == length, say(FEW_ROWS, ratio=ratio, n=len(turned), s=length))
+
+
+def require_positions(ropes: Ropes, turned: Tensor) -> None:
+    """Require the first two positions to be turned differently: nothing shows in tables that are not used."""
+    require(not ropes.same(turned[:1], turned[1:2]), ALIKE)

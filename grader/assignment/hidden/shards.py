@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
+import pytest
 import torch
 from torch import Tensor
 
@@ -67,6 +69,13 @@ SUMS = tuple(
     for world in (1, 3, 5)
     for rank in range(world)
 )
+worlds = pytest.mark.parametrize("world", [1, 2, 3], ids=["one_rank", "two_ranks", "three_ranks"])
+split_worlds = pytest.mark.parametrize("world", [2, 3], ids=["two_ranks", "three_ranks"])
+
+
+def of_world(calls: Iterable[Call], world: int) -> list[Call]:
+    """Those of so many ranks."""
+    return [call for call in calls if call.world == world]
 
 
 class Sent(NamedTuple):
