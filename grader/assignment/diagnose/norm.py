@@ -10,8 +10,9 @@ import torch
 from torch import Tensor
 
 from grader.assignment.hidden.norm_inputs import GROUPINGS, build, grouped_input, quotients
-from grader.assignment.model.normalising import CONTRACT, GROUP_SIZE, HIDDEN, LARGE, SIGNS, normalising, numbers
+from grader.assignment.model.normalising import CONTRACT, GROUP_SIZE, HIDDEN, LARGE, SIGNS, normalising
 from grader.assignment.model.normalising import fits as follows
+from grader.assignment.model.outputs import numbers
 from grader.testing import Student
 
 from .fit import TOLERANCE, fits, only

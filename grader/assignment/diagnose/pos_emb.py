@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from grader.assignment.hidden.ropes import BASE, DIM, MIDDLE, MS, Ropes
-from grader.assignment.model.normalising import numbers
+from grader.assignment.model.outputs import numbers
 from grader.assignment.model.rotation import rotation
 from grader.assignment.model.turn_words import SERVED, told_pairs, told_places
 from grader.assignment.oracle import ntk_angles, smallest_even_ratio

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from grader.assignment.model.normalising import numbers
+from grader.assignment.model.outputs import numbers
 from grader.testing import Crashed, Student, StudentModule
 
 from .fit import only

@@ -1,1 +1,1 @@
-"""The hidden tests: one file for each piece of the assignment. Only they use the reference."""
+"""The hidden tests, and what several of them share; only they use the reference."""

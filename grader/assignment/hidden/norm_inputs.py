@@ -23,8 +23,8 @@ from grader.assignment.model.normalising import (
     filled,
     fits,
     normalising,
-    numbers,
 )
+from grader.assignment.model.outputs import numbers
 from grader.testing import (
     DTYPES,
     Message,

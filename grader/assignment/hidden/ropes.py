@@ -22,7 +22,7 @@ from torch import Tensor
 from grader import testing
 from grader.assignment import oracle
 from grader.assignment.hidden.conditions import succeeds
-from grader.assignment.model.normalising import numbers
+from grader.assignment.model.outputs import numbers
 from grader.assignment.model.rotation import CONTRACT, NAME, Convention, module_student, turned
 from grader.testing import (
     Crashed,

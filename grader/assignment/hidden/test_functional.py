@@ -32,7 +32,7 @@ from grader.assignment.hidden.conditions import (
 from grader.assignment.hidden.ropes import BASE, DIM, KEPT, MS, OTHERS, Ropes, growing
 from grader.assignment.hidden.rotations import Asked, AskedOfModule, asked, asked_of_module, tables, turns
 from grader.assignment.model.differences import DIFFERENCE_LIMIT, check_differences
-from grader.assignment.model.normalising import numbers
+from grader.assignment.model.outputs import numbers
 from grader.assignment.model.parameters import OF_INPUT, gradient_of_input
 from grader.assignment.model.rotation import (
     CONTRACT,

@@ -48,9 +48,9 @@ from grader.assignment.model.normalising import (
     UNEVEN,
     fits,
     normalising,
-    numbers,
     require_division,
 )
+from grader.assignment.model.outputs import numbers
 from grader.assignment.model.row_words import LEFT_OUT, LEFT_OUT_OF_ROWS
 from grader.testing import (
     FORWARD_LIMIT,

@@ -38,10 +38,10 @@ from grader.assignment.model.normalising import (
     NOTHING,
     fits,
     normalising,
-    numbers,
     only_digits_differ,
     require_division,
 )
+from grader.assignment.model.outputs import numbers
 from grader.testing import (
     DTYPES,
     FORWARD_LIMIT,

@@ -37,8 +37,8 @@ from grader.assignment.model.normalising import (
     filled,
     fits,
     normalising,
-    numbers,
 )
+from grader.assignment.model.outputs import numbers
 from grader.assignment.model.parameters import drawn
 from grader.testing import Student, StudentModule, WrongAnswer, check_close, contract_first, dtypes, require, say
 

@@ -16,15 +16,8 @@ from grader.assignment.hidden.norm_gradients import EPS, Asked, asked
 from grader.assignment.hidden.norm_inputs import FORWARD, OF_ZEROS, build, check_law, followed, gamma_dtypes
 from grader.assignment.model.differences import check_differences
 from grader.assignment.model.gradient_words import THROUGH, told_cut, told_of_gamma, told_of_input
-from grader.assignment.model.normalising import (
-    BY_CONTRACT,
-    CONTRACT,
-    Normalising,
-    fits,
-    normalising,
-    numbers,
-    require_division,
-)
+from grader.assignment.model.normalising import BY_CONTRACT, CONTRACT, Normalising, fits, normalising, require_division
+from grader.assignment.model.outputs import numbers
 from grader.assignment.model.parameters import OF_INPUT, gradient_of, gradient_of_input
 from grader.testing import (
     INPUT_GRADIENT_LIMIT,

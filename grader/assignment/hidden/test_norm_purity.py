@@ -21,7 +21,8 @@ from grader.assignment.hidden.conditions import (
 )
 from grader.assignment.hidden.norm_inputs import FORWARD, build, check_law
 from grader.assignment.model.histories import Step, check_history, is_random, updated_in_both_modes
-from grader.assignment.model.normalising import BY_CONTRACT, Normalising, normalising, numbers, require_division
+from grader.assignment.model.normalising import BY_CONTRACT, Normalising, normalising, require_division
+from grader.assignment.model.outputs import numbers
 from grader.testing import (
     ALONE,
     DTYPES,

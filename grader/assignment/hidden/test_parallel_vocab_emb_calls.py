@@ -34,7 +34,7 @@ from grader.assignment.hidden.shards import (
     whole_table,
 )
 from grader.assignment.model.histories import Step, check_history, is_random, with_ids
-from grader.assignment.model.normalising import numbers
+from grader.assignment.model.outputs import numbers
 from grader.assignment.model.parameters import gradient_of, rows_held
 from grader.assignment.model.row_words import check_rows
 from grader.assignment.model.rows import Rows, Shown, check_gradient, require_something, rows_by_contract

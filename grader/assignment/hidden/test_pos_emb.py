@@ -46,7 +46,7 @@ from grader.assignment.hidden.ropes import (
     contract_first,
     growing,
 )
-from grader.assignment.model.normalising import numbers
+from grader.assignment.model.outputs import numbers
 from grader.assignment.model.rotation import EXACT
 from grader.assignment.model.turn_words import INPUT_ROUNDED
 from grader.testing import (

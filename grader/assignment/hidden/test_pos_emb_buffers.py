@@ -53,7 +53,7 @@ from grader.assignment.hidden.ropes import (
     kinds,
 )
 from grader.assignment.model.histories import OTHERWISE, Step, check_history, is_random
-from grader.assignment.model.normalising import numbers
+from grader.assignment.model.outputs import numbers
 from grader.assignment.model.rotation import EXACT
 from grader.testing import (
     ALONE,

@@ -51,7 +51,7 @@ from grader.assignment.hidden.embeddings import (
 from grader.assignment.hidden.vocab_calls import LOOKUPS, SENT, Lookup, Sent
 from grader.assignment.model.draw_words import Draw
 from grader.assignment.model.histories import Step, check_history, with_ids
-from grader.assignment.model.normalising import numbers
+from grader.assignment.model.outputs import numbers
 from grader.assignment.model.parameters import drawn, gradient_of, rows_held
 from grader.assignment.model.row_words import SAME_FACTOR, check_rows, told_conversion
 from grader.assignment.model.rows import (

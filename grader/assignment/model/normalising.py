@@ -5,7 +5,6 @@ A law combines a way to group features with a way to divide a group; both are ta
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import groupby, product, starmap
@@ -14,16 +13,14 @@ from typing import ClassVar, Final
 import torch
 from torch import Tensor
 
+from grader.assignment.model.outputs import numbers, refused
 from grader.testing import (
-    DTYPES,
     Crashed,
-    InvalidReply,
     Reading,
     Student,
     StudentFault,
     StudentModule,
     WrongAnswer,
-    check_shape,
     kept,
     normal,
     require,
@@ -105,30 +102,6 @@ def fits(actual: Tensor, expected: Tensor, tolerance: float = LAW) -> bool:
 def only_digits_differ(output: Tensor, of_twice: Tensor, expected: Tensor) -> bool:
     """Whether an output is a law's but for lost digits, which large inputs and half of them lose alike."""
     return fits(output, expected) and fits(of_twice, output, 2.0**-18)
-
-
-def numbers(output: Tensor, shape: torch.Size | tuple[int, ...]) -> Tensor:
-    """An output as float64 on the CPU, reshaped to ``shape``; a wrong shape is another property's charge.
-
-    Raises:
-        StudentFault: If it has no real numbers, or another number of elements.
-    """
-    if not output.is_floating_point():
-        raise InvalidReply(say("not a real tensor"))
-    if output.numel() != math.prod(shape):
-        check_shape(output, list(shape))
-    return output.detach().cpu().double().reshape(shape)
-
-
-def refused(call: Callable[[torch.dtype, torch.dtype], object]) -> frozenset[tuple[torch.dtype, torch.dtype]]:
-    """The pairs of dtypes for which a call crashes."""
-    pairs = []
-    for pair in product(DTYPES, DTYPES):
-        try:
-            call(*pair)
-        except Crashed:
-            pairs.append(pair)
-    return frozenset(pairs)
 
 
 def filled(

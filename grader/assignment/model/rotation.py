@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from grader.assignment import oracle
-from grader.assignment.model.normalising import numbers, refused
+from grader.assignment.model.outputs import numbers, refused
 from grader.testing import (
     Reading,
     Student,
