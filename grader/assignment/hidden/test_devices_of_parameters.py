@@ -195,10 +195,8 @@ def test_the_parameter_is_drawn_on_its_own_device(student: Student, piece: Piece
 
 
 @pieces("answered")
-def test_a_module_answers_on_the_device_that_it_is_on(
-    student: Student, seed: int, piece: Piece, other_device: str
-) -> None:
-    x = piece.input(seed)
+def test_a_module_answers_on_the_device_that_it_is_on(student: Student, piece: Piece, other_device: str) -> None:
+    x = piece.input(student.seed)
     with on_the_cpu(student, *piece.forward):
         on_cpu = piece.build(student, "cpu")(x)
 
@@ -214,13 +212,13 @@ def test_a_module_answers_on_the_device_that_it_is_on(
 
 @pieces("mixed", one_rank=ONE_RANK)
 def test_the_parameter_may_be_on_another_device_than_the_input(
-    student: Student, seed: int, piece: Piece, other_device: str
+    student: Student, piece: Piece, other_device: str
 ) -> None:
     """Another case charges for a module that gives no right answer where all is on the other device, either.
 
     The parameter is updated between two calls, so that a copy of it on the input's device, if one is kept, is old.
     """
-    x = piece.input(seed)
+    x = piece.input(student.seed)
     with on_the_cpu(student, *piece.forward):
         on_cpu = piece.build(student, "cpu")(x)
 
@@ -246,10 +244,10 @@ def test_the_parameter_may_be_on_another_device_than_the_input(
 
 @pieces("passed_back")
 def test_gradients_arrive_on_the_device_of_what_they_belong_to(
-    student: Student, seed: int, piece: Piece, other_device: str
+    student: Student, piece: Piece, other_device: str
 ) -> None:
     """From a module on that device, and from one on the CPU; other cases charge for one that does not answer."""
-    x, upstream = piece.input(seed), piece.upstream(seed)
+    x, upstream = piece.input(student.seed), piece.upstream(student.seed)
     with on_the_cpu(student, *piece.forward, piece.purity):
         on_cpu = piece.build(student, "cpu").gradients(x, upstream=upstream)
         # The first that gets one: another case charges for further parameters.

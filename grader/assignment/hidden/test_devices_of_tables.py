@@ -74,8 +74,8 @@ def rotary_arguments(seed: int) -> tuple[Tensor, Tensor, Tensor]:
 
 
 @pytest.mark.rubric("rotary_dtype")
-def test_the_output_is_on_the_device_of_the_input_or_nowhere(student: Student, seed: int, other_device: str) -> None:
-    x, cos, sin = rotary_arguments(seed)
+def test_the_output_is_on_the_device_of_the_input_or_nowhere(student: Student, other_device: str) -> None:
+    x, cos, sin = rotary_arguments(student.seed)
     with on_the_cpu(student, *OTHERS):
         on_cpu = student.apply_rotary_pos_emb(x, cos, sin)
     with advice(student, other_device, ANSWERED):
@@ -88,9 +88,9 @@ def test_the_output_is_on_the_device_of_the_input_or_nowhere(student: Student, s
 
 
 @pytest.mark.rubric("rotary_backward")
-def test_the_gradient_of_the_input_arrives_on_its_device(student: Student, seed: int, other_device: str) -> None:
-    x, cos, sin = rotary_arguments(seed)
-    upstream = normal(seed, "upstream", shape=tuple(x.shape))
+def test_the_gradient_of_the_input_arrives_on_its_device(student: Student, other_device: str) -> None:
+    x, cos, sin = rotary_arguments(student.seed)
+    upstream = normal(student.seed, "upstream", shape=tuple(x.shape))
     with on_the_cpu(student, *OTHERS):
         found = student.apply_rotary_pos_emb.gradients(x, cos, sin, upstream=upstream)
         on_cpu = gradient_of_input(found.of_arguments)
@@ -128,23 +128,23 @@ def test_tables_follow_the_module_to_another_device(student: Student, other_devi
 
 @pytest.mark.rubric("rope_buffers")
 @kinds
-def test_a_module_answers_on_the_device_that_it_is_on(
-    student: Student, seed: int, dynamic: bool, other_device: str
-) -> None:
+def test_a_module_answers_on_the_device_that_it_is_on(student: Student, dynamic: bool, other_device: str) -> None:
     """Longer than the tables, and short again if they grow; moved there before they grow, and after.
 
     What a module has grown to before, a short call shows: a long one grows to the same again.
     """
     for build, lengths in ((new, (MIDDLE, MS)), (grown, (MS, MIDDLE + 2 * MS))) if dynamic else ((grown, (MIDDLE,)),):
         with on_the_cpu(student, *KEPT), growing(student, dynamic=dynamic):
-            on_cpu = answered(build(student, dynamic), seed, "cpu", lengths)
+            on_cpu = answered(build(student, dynamic), student.seed, "cpu", lengths)
         with advice(student, other_device, ANSWERED, charged(student, (other_device, other_device))):
             module = build(student, dynamic).to(other_device)
             try:
-                for length, output in answered(module, seed, other_device, lengths).items():
+                for length, output in answered(module, student.seed, other_device, lengths).items():
                     check_alike(output, on_cpu[length], other_device)
             except StudentFault as fault:
-                uncalled = partial(answered, new(student, dynamic).to(other_device), seed, other_device, lengths)
+                uncalled = partial(
+                    answered, new(student, dynamic).to(other_device), student.seed, other_device, lengths
+                )
                 kept = build is grown and succeeds(uncalled)
                 raise fault.with_more(say(CALLED_BEFORE, s=MIDDLE) if kept else None) from None
 
@@ -152,18 +152,18 @@ def test_a_module_answers_on_the_device_that_it_is_on(
 @pytest.mark.rubric("rope_buffers")
 @kinds
 def test_the_output_of_a_module_is_on_the_device_of_the_input_or_nowhere(
-    student: Student, seed: int, dynamic: bool, other_device: str
+    student: Student, dynamic: bool, other_device: str
 ) -> None:
     """A call may move the tables or not; the next call must answer in either case. A static module keeps nothing."""
     lengths = (MIDDLE, MS) if dynamic else (MIDDLE,)
     with on_the_cpu(student, *KEPT), growing(student, dynamic=dynamic):
-        on_cpu = answered(new(student, dynamic), seed, "cpu", lengths)
+        on_cpu = answered(new(student, dynamic), student.seed, "cpu", lengths)
     for home, device in ((other_device, "cpu"), ("cpu", other_device)):
         module = new(student, dynamic).to(home)
         for length in lengths:  # each is asked for, whether or not the one before was refused, as of the reference
             places = charged(student, (home, device), (device, device))
             with advice(student, other_device, TABLES, places), may_refuse():
-                for output in answered(module, seed, device, [length]).values():
+                for output in answered(module, student.seed, device, [length]).values():
                     check_alike(output, on_cpu[length], device)
 
 

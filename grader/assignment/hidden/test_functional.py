@@ -124,7 +124,7 @@ def told_left(output: Tensor, expected: Tensor, x: Tensor) -> Message | None:
     return LEFT if torch.equal(given[off], x.double()[off]) else None
 
 
-def told_module(student: Student, seed: int, device: str) -> list[Message]:
+def told_module(student: Student, device: str) -> list[Message]:
     """Says if NTKAwareRoPE is right although it calls a function that is wrong for as many features, for messages."""
 
     def is_right(judged: Student) -> bool:
@@ -133,14 +133,14 @@ def told_module(student: Student, seed: int, device: str) -> list[Message]:
             lambda: require(ropes.same(ropes.turn(ropes.new(), MS), ropes.by_contract(1, MS)), MODULE_RIGHT)
         )
 
-    function_right = succeeds(partial(check_pairs, student, seed, DIM, device, ONE, ()))
+    function_right = succeeds(partial(check_pairs, student, DIM, device, ONE, ()))
     makes_up = not function_right and is_right(student) and not is_right(student.with_stand_in(NAME))
     return [MODULE_RIGHT] * makes_up
 
 
-def check_quarter(student: Student, seed: int, dim: int, device: str, shape: tuple[int, int, int]) -> None:
+def check_quarter(student: Student, dim: int, device: str, shape: tuple[int, int, int]) -> None:
     """Up to rounding, relative to the pair's length, since the function may compute with the angles."""
-    x = normal(seed, "quarter", shape=(*shape, dim))
+    x = normal(student.seed, "quarter", shape=(*shape, dim))
     cos, sin = torch.zeros(shape[1], dim), torch.ones(shape[1], dim)
     quarter, scale = (x, cos, sin), turning_scale(x)
     output, expected = turned(student, *quarter, device), oracle.rotate(*quarter)
@@ -165,35 +165,34 @@ def check_quarter(student: Student, seed: int, dim: int, device: str, shape: tup
         fault.is_final = not torch.equal(output, x.double())  # what turns one vector wrongly need not be shown several
         one_pair = [becomes(ends(0.0, 1.0, 2), one) for one in range(2) if dim == 2]
         told = [*one_pair, *told_pairing(ends(0.0, 1.0, 4)), *told_still(ends(1.0, 0.0, dim))]
-        x, cos, sin = turns(seed, "x", 8, torch.float32, torch.float32, ONE)  # a quarter turn shows no cosine
+        x, cos, sin = turns(student.seed, "x", 8, torch.float32, torch.float32, ONE)  # a quarter turn shows no cosine
         output = turned(student, x, cos, sin, device)
         overwritten = told_pairs(output, x, cos, sin) == OVERWRITTEN
         told = told_places(output, oracle.rotate(x, cos, sin)) or [OVERWRITTEN] * overwritten or told
-        raise fault.with_more(*told, *told_module(student, seed, device)) from None
+        raise fault.with_more(*told, *told_module(student, device)) from None
 
 
-def quarter_by_contract(student: Student, seed: int, dim: int, device: str) -> None:
-    check_quarter(student, seed, dim, device, ONE)
+def quarter_by_contract(student: Student, dim: int, device: str) -> None:
+    check_quarter(student, dim, device, ONE)
 
 
 @pytest.mark.rubric("rotary_pairing_and_sign")
 @contract_first(quarter_by_contract, "rotary_broadcast")
 @pytest.mark.parametrize("dim", [2, 4, 8])
-def test_a_quarter_turn_moves_each_pair(student: Student, seed: int, dim: int, device: str) -> None:
+def test_a_quarter_turn_moves_each_pair(student: Student, dim: int, device: str) -> None:
     """Of one vector alone; if only several at once are turned, of these."""
-    check_quarter(student, seed, dim, device, rotation(student).shape)
+    check_quarter(student, dim, device, rotation(student).shape)
 
 
 def check_pairs(
     student: Student,
-    seed: int,
     dim: int,
     device: str,
     shape: tuple[int, int, int],
     others: Sequence[int] = PAIRED,
 ) -> None:
     """A fault says for which of the other head dimensions the same is right."""
-    x, cos, sin = turns(seed, "x", dim, torch.float32, torch.float32, shape)
+    x, cos, sin = turns(student.seed, "x", dim, torch.float32, torch.float32, shape)
     if dim > 2:  # the first pair by half a turn, at which some formulas divide by zero
         cos[:, :: dim // 2], sin[:, :: dim // 2] = -1.0, 0.0
     expected, what = oracle.rotate(x, cos, sin), say("output for head_dim={head_dim}", head_dim=dim)
@@ -201,30 +200,26 @@ def check_pairs(
     try:
         check_close(output, expected, turning_scale(x), torch.float32, SAME_LIMIT, what)
     except WrongAnswer as fault:
-        if (
-            shape == ONE
-            and others
-            and right_alone(student, partial(check_pairs, student, seed, dim, device, shape, ()))
-        ):
+        if shape == ONE and others and right_alone(student, partial(check_pairs, student, dim, device, shape, ())):
             raise fault.with_more(ALONE) from None
         fault.is_final = not torch.equal(output, x.double())
         if shape != ONE:
             raise fault.with_more(told_left(output, expected, x)) from None
-        right = [n for n in others if n != dim and succeeds(partial(check_pairs, student, seed, n, device, shape, ()))]
+        right = [n for n in others if n != dim and succeeds(partial(check_pairs, student, n, device, shape, ()))]
         alone = [say(RIGHT_FOR, sizes="head_dim=" + ", ".join(map(str, right)))] * bool(right)
-        alone += told_module(student, seed, device) if others else []
+        alone += told_module(student, device) if others else []
         raise fault.with_more(*told_places(output, expected), told_pairs(output, x, cos, sin), *alone) from None
 
 
-def pairs_by_contract(student: Student, seed: int, dim: int, device: str) -> None:
-    check_pairs(student, seed, dim, device, ONE)
+def pairs_by_contract(student: Student, dim: int, device: str) -> None:
+    check_pairs(student, dim, device, ONE)
 
 
 @pytest.mark.rubric("rotary_pairing_and_sign")
 @contract_first(pairs_by_contract, "rotary_broadcast")
 @pytest.mark.parametrize("dim", PAIRED)
-def test_pairs_turn_by_their_angles(student: Student, seed: int, dim: int, device: str) -> None:
-    check_pairs(student, seed, dim, device, rotation(student).shape)
+def test_pairs_turn_by_their_angles(student: Student, dim: int, device: str) -> None:
+    check_pairs(student, dim, device, rotation(student).shape)
 
 
 def expected_turn(student: Student, read: Rotation, x: Tensor, cos: Tensor, sin: Tensor, device: str) -> Tensor:
@@ -248,8 +243,8 @@ def by_heads(seed: int, shape: tuple[int, ...]) -> Tensor:
     return across(normal(seed, "x", shape, shape=shape))
 
 
-def broadcast_by_contract(student: Student, seed: int, shape: tuple[int, int, int, int], device: str) -> None:
-    x, (cos, sin) = by_heads(seed, shape), tables(seed, shape[1], shape[3])
+def broadcast_by_contract(student: Student, shape: tuple[int, int, int, int], device: str) -> None:
+    x, (cos, sin) = by_heads(student.seed, shape), tables(student.seed, shape[1], shape[3])
     output = call(student, x, cos, sin, device)
     check_close(output, oracle.rotate(x, cos, sin), turning_scale(x), torch.float32, SAME_LIMIT, FLOAT32)
 
@@ -261,12 +256,10 @@ def broadcast_by_contract(student: Student, seed: int, shape: tuple[int, int, in
     [(2, 3, 4, 8), (8, 8, 8, 8), (67, 2, 2, 8), (2, 2, 67, 8), (1, 1, 2, 8), (1, 67, 1, 8)],
     ids=lambda shape: "shape=" + "x".join(map(str, shape)),
 )
-def test_every_batch_row_and_head_turns_alike(
-    student: Student, seed: int, shape: tuple[int, int, int, int], device: str
-) -> None:
+def test_every_batch_row_and_head_turns_alike(student: Student, shape: tuple[int, int, int, int], device: str) -> None:
     """In some shapes dimensions are equal, so that a table broadcast along the wrong one raises no error."""
     read = turning(student)
-    x, (cos, sin) = by_heads(seed, shape), tables(seed, shape[1], shape[3])
+    x, (cos, sin) = by_heads(student.seed, shape), tables(student.seed, shape[1], shape[3])
     try:
         output = call(student, x, cos, sin, device)
         check_shape(output, x.shape)
@@ -278,25 +271,25 @@ def test_every_batch_row_and_head_turns_alike(
             several = dict(zip(("b", "s", "nh"), read.shape, strict=True))
             raise fault.with_more(left, say(RIGHT_TOGETHER, **several)) from None
         if fault.error_ulp is None or read.convention is None:
-            raise fault.with_more(*told_of_ones(student, seed, shape, device)) from None
+            raise fault.with_more(*told_of_ones(student, shape, device)) from None
         told = told_left(output, expected, x) or told_position(output, read.convention, x, cos, sin)
         dense, judged = partial(call, student, x.contiguous(), cos, sin, device), (expected, turning_scale(x))
         right = succeeds(lambda: check_close(dense(), *judged, torch.float32, SAME_LIMIT, FLOAT32))
         raise fault.with_more(told, RIGHT_CONTIGUOUS if right else None) from None
 
 
-def told_of_ones(student: Student, seed: int, shape: tuple[int, ...], device: str) -> Iterator[Message]:
+def told_of_ones(student: Student, shape: tuple[int, ...], device: str) -> Iterator[Message]:
     """Of each dimension of one element, whether the output has the right shape if it has two, for messages."""
     for axis, size in zip(range(3), ("b", "s", "nh"), strict=True):
         if shape[axis] == 1:
             other = (*shape[:axis], 2, *shape[axis + 1 :])
-            x, (cos, sin) = by_heads(seed, other), tables(seed, other[1], other[3])
+            x, (cos, sin) = by_heads(student.seed, other), tables(student.seed, other[1], other[3])
             right = succeeds(lambda: check_shape(call(student, x, cos, sin, device), x.shape))  # noqa: B023
             yield say(RIGHT_FOR if right else WRONG_FOR, sizes=f"{size}=2")
 
 
-def likeness_by_contract(student: Student, seed: int, row: Asked, device: str) -> None:
-    x, cos, sin = row.tensors(seed)
+def likeness_by_contract(student: Student, row: Asked, device: str) -> None:
+    x, cos, sin = row.tensors(student.seed)
     output = call(student, x, cos, sin, device)
     check_like(output, x.to(device))
     what, expected = say(OF_OUTPUT, dtype=name(row.dtype), sizes=row.told), oracle.rotate(x, cos, sin)
@@ -329,10 +322,10 @@ def told_changed(output: Tensor, x: Tensor, cos: Tensor, sin: Tensor) -> Message
 @pytest.mark.rubric("rotary_dtype")
 @contract_first(likeness_by_contract, *OTHERS)
 @asked
-def test_output_is_like_the_input(student: Student, seed: int, row: Asked, device: str) -> None:
+def test_output_is_like_the_input(student: Student, row: Asked, device: str) -> None:
     """Compared with the student's own float32 output for the same numbers; tables may be cast to the input's dtype."""
     read, dtype, table_dtype = turning(student), row.dtype, row.table_dtype
-    x, cos, sin = row.alone(read.shape).tensors(seed)
+    x, cos, sin = row.alone(read.shape).tensors(student.seed)
     output = call(student, x, cos, sin, device)
     with stating(say("input {dtype}, tables {tables}", dtype=name(dtype), tables=name(table_dtype))):
         check_dtype(output, dtype)
@@ -359,18 +352,18 @@ def turns_exactly(seed: int, shape: tuple[int, int, int]) -> tuple[Tensor, Tenso
     return x, cos, sin
 
 
-def exact_by_contract(student: Student, seed: int, device: str) -> None:
-    x, cos, sin = turns_exactly(seed, ONE)
+def exact_by_contract(student: Student, device: str) -> None:
+    x, cos, sin = turns_exactly(student.seed, ONE)
     output, expected = call(student, x, cos, sin, device), oracle.rotate(x, cos, sin)
     check_close(output, expected, turning_scale(x), torch.float32, EXACT * 2.0**23, EXACT_64)
 
 
 @pytest.mark.rubric("rotary_dtype")
 @contract_first(exact_by_contract, *OTHERS)
-def test_float32_outputs_are_exact(student: Student, seed: int, device: str) -> None:
+def test_float32_outputs_are_exact(student: Student, device: str) -> None:
     """Compared with the convention that one vector follows."""
     read = turning(student)
-    x, cos, sin = turns_exactly(seed, read.shape)
+    x, cos, sin = turns_exactly(student.seed, read.shape)
     if (convention := read.convention) is None:
         return
 
@@ -391,8 +384,8 @@ def turned_back(convention: Convention, x: Tensor, cos: Tensor, sin: Tensor, ups
     return leaf.grad
 
 
-def backward_by_contract(student: Student, seed: int, row: Asked, device: str) -> None:
-    (x, cos, sin), upstream = row.tensors(seed), row.arriving(seed)
+def backward_by_contract(student: Student, row: Asked, device: str) -> None:
+    (x, cos, sin), upstream = row.tensors(student.seed), row.arriving(student.seed)
     expected, limit = turned_back(CONTRACT, x, cos, sin, upstream), INPUT_GRADIENT_LIMIT[row.dtype]
     what = say(OF_INPUT, dtype=name(row.dtype), sizes=row.told)
 
@@ -419,13 +412,13 @@ def gradient_there(
 @pytest.mark.rubric("rotary_backward")
 @contract_first(backward_by_contract, *OTHERS)
 @asked
-def test_gradients_turn_back(student: Student, seed: int, row: Asked, device: str) -> None:
+def test_gradients_turn_back(student: Student, row: Asked, device: str) -> None:
     """The gradient of a rotation turns back; that of anything else is compared with differences of outputs."""
     read, dtype, unit = turning(student), row.dtype, coarser(row.dtype, row.table_dtype)
     if (dtype, row.table_dtype) in read.refused:
         return  # rotary_dtype charges for it
     row = row.alone(read.shape)
-    (x, cos, sin), upstream = row.tensors(seed), row.arriving(seed)
+    (x, cos, sin), upstream = row.tensors(student.seed), row.arriving(student.seed)
     what, scale = say(OF_INPUT, dtype=name(dtype), sizes=row.told), turning_scale(upstream)
 
     def check(between: bool, x: Tensor = x) -> None:
@@ -477,9 +470,11 @@ def module_limit(row: AskedOfModule) -> tuple[torch.dtype, float]:
     return unit, DIFFERENCE_LIMIT * 2.0**23 if unit is torch.float32 else INPUT_GRADIENT_LIMIT[unit]
 
 
-def module_backward_by_contract(student: Student, seed: int, row: AskedOfModule, device: str) -> None:
+def module_backward_by_contract(student: Student, row: AskedOfModule, device: str) -> None:
     ropes = Ropes(student, device, by_contract=True)
-    x, upstream = (normal(seed, key, shape=(1, row.length, 2, DIM)).to(row.dtype) for key in ("moved", "upstream"))
+    x, upstream = (
+        normal(student.seed, key, shape=(1, row.length, 2, DIM)).to(row.dtype) for key in ("moved", "upstream")
+    )
     ratio = oracle.smallest_even_ratio(row.length, MS) if row.grows else row.ratio
     angles = oracle.ntk_angles(DIM, BASE, ratio, row.length)
     expected = turned_back(CONTRACT, x, angles.cos().repeat(1, 2), angles.sin().repeat(1, 2), upstream)
@@ -496,14 +491,14 @@ def module_backward_by_contract(student: Student, seed: int, row: AskedOfModule,
 @pytest.mark.rubric("rotary_backward")
 @contract_first(module_backward_by_contract, *KEPT, "rope_buffers")
 @asked_of_module
-def test_gradients_flow_through_the_module(student: Student, seed: int, row: AskedOfModule, device: str) -> None:
+def test_gradients_flow_through_the_module(student: Student, row: AskedOfModule, device: str) -> None:
     """The module is linear, so input times gradient is output times upstream, for each vector.
 
     Its rotation is only recorded: other cases judge the function's own gradient.
     """
     judged, mode = student.with_stand_in(NAME), Ropes(student, device).asking.mode
     shape = (1, row.length, 2, DIM)
-    upstream, moved = (normal(seed, key, shape=shape).to(row.dtype).to(device) for key in ("upstream", "moved"))
+    upstream, moved = (normal(student.seed, key, shape=shape).to(row.dtype).to(device) for key in ("upstream", "moved"))
     scale = (moved.double().norm(dim=-1) * upstream.double().norm(dim=-1)).cpu()
 
     def check(training: bool, between: bool) -> None:
@@ -533,8 +528,8 @@ def wide_enough(dtype: torch.dtype) -> torch.dtype:
     return torch.float32 if dtype is torch.bfloat16 else dtype
 
 
-def purity_by_contract(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
-    x, cos, sin = turns(seed, "x", 8, dtype, wide_enough(dtype), ONE)
+def purity_by_contract(student: Student, dtype: torch.dtype, device: str) -> None:
+    x, cos, sin = turns(student.seed, "x", 8, dtype, wide_enough(dtype), ONE)
     expected, unit = oracle.rotate(x, cos, sin), torch.float32
     for output in called_untouched(student, (x, cos, sin), device):
         check_close(output, expected, turning_scale(x), unit, SAME_LIMIT, say("{dtype} output", dtype=name(dtype)))
@@ -561,9 +556,9 @@ def check_unchanged(before: Sequence[Tensor], after: Sequence[Tensor]) -> None:
 @pytest.mark.rubric("rotary_purity")
 @contract_first(purity_by_contract, *OTHERS)
 @dtypes
-def test_input_and_tables_stay_as_they_were(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
+def test_input_and_tables_stay_as_they_were(student: Student, dtype: torch.dtype, device: str) -> None:
     read = turning(student)
-    x, cos, sin = turns(seed, "x", 8, dtype, wide_enough(dtype), read.shape)
+    x, cos, sin = turns(student.seed, "x", 8, dtype, wide_enough(dtype), read.shape)
     try:
         called_untouched(student, (x, cos, sin), device)
     except Crashed:

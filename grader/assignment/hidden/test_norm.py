@@ -80,17 +80,17 @@ OF_LAYOUT = "{dtype} output for {layout} memory, group_size={group_size}"
 DIVISOR = "the divisor for features of magnitude {names}, {sizes}, [magnitude, feature]"
 
 
-def groups_by_contract(student: Student, seed: int, device: str) -> None:
+def groups_by_contract(student: Student, device: str) -> None:
     for shape in GROUPINGS:
-        check_contract(student, grouped_input(seed, shape), shape[3], device)
+        check_contract(student, grouped_input(student.seed, shape), shape[3], device)
 
 
 @pytest.mark.rubric("norm_groups")
 @contract_first(groups_by_contract, *FORWARD)
-def test_each_group_is_divided_by_its_own_root_mean_square(student: Student, seed: int, device: str) -> None:
+def test_each_group_is_divided_by_its_own_root_mean_square(student: Student, device: str) -> None:
     right: list[Message] = []
     for shape in accepted(student, GROUPINGS):
-        x = grouped_input(seed, shape)
+        x = grouped_input(student.seed, shape)
         try:
             check_tokens(student, x, shape, device)
         except WrongAnswer as fault:
@@ -108,14 +108,14 @@ def tokens(seed: int) -> Tensor:
     return (x + x.sign()) * torch.exp2(torch.arange(518) % 4 - 1).reshape(2, 259, 1)
 
 
-def tokens_by_contract(student: Student, seed: int, device: str) -> None:
-    check_contract(student, tokens(seed), 4, device)
+def tokens_by_contract(student: Student, device: str) -> None:
+    check_contract(student, tokens(student.seed), 4, device)
 
 
 @pytest.mark.rubric("norm_groups")
 @contract_first(tokens_by_contract, *FORWARD)
-def test_tokens_do_not_influence_each_other(student: Student, seed: int, device: str) -> None:
-    check_tokens(student, tokens(seed), MANY, device)
+def test_tokens_do_not_influence_each_other(student: Student, device: str) -> None:
+    check_tokens(student, tokens(student.seed), MANY, device)
 
 
 def check_tokens(student: Student, x: Tensor, shape: Shape, device: str) -> None:
@@ -219,19 +219,19 @@ def near_the_root(seed: int, eps: float) -> list[float]:
     return [0.3 * root, *factors.tolist()]
 
 
-def small_roots_by_contract(student: Student, seed: int, eps: float, group_sizes: list[int], device: str) -> None:
+def small_roots_by_contract(student: Student, eps: float, group_sizes: list[int], device: str) -> None:
     for group_size in group_sizes:
-        roots_by_contract(student, eps, group_size, near_the_root(seed, eps), device)
+        roots_by_contract(student, eps, group_size, near_the_root(student.seed, eps), device)
 
 
 @pytest.mark.rubric("norm_eps_inside_sqrt")
 @pytest.mark.parametrize(("eps", "group_sizes"), NEAR_THE_ROOT.values(), ids=NEAR_THE_ROOT)
 @contract_first(small_roots_by_contract, *FORWARD)
 def test_eps_counts_where_inputs_are_as_small_as_its_root(
-    student: Student, seed: int, eps: float, group_sizes: list[int], device: str
+    student: Student, eps: float, group_sizes: list[int], device: str
 ) -> None:
     for group_size in group_sizes:
-        check_eps(student, group_size, eps, near_the_root(seed, eps), device)
+        check_eps(student, group_size, eps, near_the_root(student.seed, eps), device)
 
 
 def zeros_by_contract(student: Student, device: str) -> None:
@@ -262,23 +262,21 @@ def gamma_cases(seed: int, gamma_dtype: torch.dtype) -> list[tuple[int, Tensor, 
     return cases
 
 
-def gamma_by_contract(student: Student, seed: int, gamma_dtype: torch.dtype, device: str) -> None:
-    for group_size, x, gamma in gamma_cases(seed, gamma_dtype):
+def gamma_by_contract(student: Student, gamma_dtype: torch.dtype, device: str) -> None:
+    for group_size, x, gamma in gamma_cases(student.seed, gamma_dtype):
         check_contract(student, x, group_size, device, gamma=gamma, gamma_dtype=gamma_dtype)
 
 
 @pytest.mark.rubric("norm_gamma")
 @gamma_dtypes
 @contract_first(gamma_by_contract, *FORWARD)
-def test_every_feature_is_scaled_by_its_own_gamma(
-    student: Student, seed: int, gamma_dtype: torch.dtype, device: str
-) -> None:
+def test_every_feature_is_scaled_by_its_own_gamma(student: Student, gamma_dtype: torch.dtype, device: str) -> None:
     """Two outputs for one input with two gammas are compared, so that the divisor does not matter."""
     reading = require_division(student)
     if not reading.takes(torch.float32, gamma_dtype):
         return  # charged to the dtypes
     right: Message | None = None
-    for group_size, x, gamma in gamma_cases(seed, gamma_dtype):
+    for group_size, x, gamma in gamma_cases(student.seed, gamma_dtype):
         hidden = x.shape[-1]
         if not accepted(student, [(*x.shape[:2], hidden, group_size)]):
             continue
@@ -357,22 +355,22 @@ def test_float64_is_taken(student: Student, device: str) -> None:
             check_like(build(student, 4, device, gamma_dtype=gamma_dtype)(x), x)
 
 
-def size_one_by_contract(student: Student, seed: int, device: str) -> None:
+def size_one_by_contract(student: Student, device: str) -> None:
     for shape in ((1, 4, 24), (3, 1, 24)):
         check_contract(student, torch.full(shape, 2.0), 4, device)
-    check_contract(student, flat_tokens(seed, [64.0, 128.0], 6, torch.float32), 1, device)
+    check_contract(student, flat_tokens(student.seed, [64.0, 128.0], 6, torch.float32), 1, device)
 
 
 @pytest.mark.rubric("norm_dtype_and_shape")
 @contract_first(size_one_by_contract, *FORWARD)
-def test_dimensions_of_size_one_stay(student: Student, seed: int, device: str) -> None:
+def test_dimensions_of_size_one_stay(student: Student, device: str) -> None:
     """Dimensions of the batch, the sequence or a group; a feature that is a group of its own becomes its sign."""
     reading = require_division(student)
     for shape in ((1, 4, 24), (3, 1, 24)):
         x = torch.full(shape, 2.0, device=device)
         check_like(build(student, 4, device)(x), x)
     if reading.law == CONTRACT:
-        x = flat_tokens(seed, [64.0, 128.0], 6, torch.float32)
+        x = flat_tokens(student.seed, [64.0, 128.0], 6, torch.float32)
         given, alone = quotients(student, x, 1, device), say("with group_size=1, every feature is a group of its own")
         with stating(alone.then(*[UNCHANGED] * torch.equal(given, x.double()))):
             check_law(given, x.double().sign(), sizes((2, 2, 6, 1)))

@@ -164,10 +164,8 @@ def far_from_one(seed: int, scale: float) -> Tensor:
     return flat_tokens(seed, factors.tolist(), 24, torch.float16)
 
 
-def range_by_contract(
-    student: Student, seed: int, scale: float, eps: float, group_sizes: list[int], device: str
-) -> None:
-    x = far_from_one(seed, scale)
+def range_by_contract(student: Student, scale: float, eps: float, group_sizes: list[int], device: str) -> None:
+    x = far_from_one(student.seed, scale)
     for group_size in group_sizes:
         check_contract(student, x, group_size, device, limit=ONE_ROUNDING, gamma_dtype=x.dtype, eps=eps)
 
@@ -176,14 +174,14 @@ def range_by_contract(
 @pytest.mark.parametrize(("scale", "eps", "group_sizes"), RANGES.values(), ids=RANGES)
 @contract_first(range_by_contract, *FORWARD)
 def test_squares_neither_overflow_nor_vanish(
-    student: Student, seed: int, scale: float, eps: float, group_sizes: list[int], device: str
+    student: Student, scale: float, eps: float, group_sizes: list[int], device: str
 ) -> None:
     """Squares of these numbers, or eps, are no float16 numbers; tokens are flat, so groups do not matter.
 
     Gamma is float16 as well, as in a module after ``half()``: no operand widens the arithmetic.
     """
     require_division(student)
-    x = far_from_one(seed, scale)
+    x = far_from_one(student.seed, scale)
     for group_size in dict.fromkeys(judged(student, size, device) for size in group_sizes):
         check_witness(student, x, group_size, eps, None, x.dtype, device)
 
@@ -203,8 +201,8 @@ def to_be_rounded(seed: int, dtype: torch.dtype) -> Tensor:
 BESIDE = {F16: {6: F32, 24: BF16}, BF16: {6: BF16, 24: F32}}  # gamma, by input and group size: unlike, and alike
 
 
-def rounding_by_contract(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
-    x, gamma = to_be_rounded(seed, dtype), powers_of_two(24)
+def rounding_by_contract(student: Student, dtype: torch.dtype, device: str) -> None:
+    x, gamma = to_be_rounded(student.seed, dtype), powers_of_two(24)
     try:
         for group_size, gamma_dtype in BESIDE[dtype].items():
             check_contract(student, x, group_size, device, limit=ONE_ROUNDING, gamma=gamma, gamma_dtype=gamma_dtype)
@@ -215,10 +213,10 @@ def rounding_by_contract(student: Student, seed: int, dtype: torch.dtype, device
 @pytest.mark.rubric("norm_float32_inside")
 @NARROW
 @contract_first(rounding_by_contract, *FORWARD)
-def test_only_the_output_is_rounded_to_16_bits(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
+def test_only_the_output_is_rounded_to_16_bits(student: Student, dtype: torch.dtype, device: str) -> None:
     """With a gamma of powers of two, the only rounding to 16 bits is that of the output; any other shows."""
     reading = require_division(student)
-    x = to_be_rounded(seed, dtype)
+    x = to_be_rounded(student.seed, dtype)
     gamma = powers_of_two(24) if reading.gamma_right else None
     for size, gamma_dtype in BESIDE[dtype].items():
         check_witness(student, x, judged(student, size, device), 1e-5, gamma, gamma_dtype, device)
@@ -252,10 +250,10 @@ def wide(seed: int) -> Tensor:
     return (normal(seed, "wide", shape=(2, 4, 24)) + 0.25) * 0.25
 
 
-def wide_by_contract(student: Student, seed: int, gamma_dtype: torch.dtype, device: str) -> None:
+def wide_by_contract(student: Student, gamma_dtype: torch.dtype, device: str) -> None:
     limit, gamma = FORWARD_LIMIT[torch.float32], powers_of_two(24)
     check_contract(
-        student, wide(seed), OF_THREE, device, limit=limit, gamma=gamma, gamma_dtype=gamma_dtype, eps=SOME_EPS
+        student, wide(student.seed), OF_THREE, device, limit=limit, gamma=gamma, gamma_dtype=gamma_dtype, eps=SOME_EPS
     )
 
 
@@ -263,11 +261,11 @@ def wide_by_contract(student: Student, seed: int, gamma_dtype: torch.dtype, devi
 @pytest.mark.parametrize("gamma_dtype", DTYPES[1:], ids=lambda dtype: f"gamma_{name(dtype)}")
 @contract_first(wide_by_contract, *FORWARD)
 def test_a_float32_input_is_not_rounded_to_a_16_bit_gamma(
-    student: Student, seed: int, gamma_dtype: torch.dtype, device: str
+    student: Student, gamma_dtype: torch.dtype, device: str
 ) -> None:
     """Compared with the output for the same gamma in float32."""
     reading = require_division(student)
-    x = wide(seed)
+    x = wide(student.seed)
     gamma, size = powers_of_two(24) if reading.gamma_right else None, judged(student, OF_THREE, device)
     if not reading.takes(torch.float32, gamma_dtype) or reading.factored:
         return  # norm_dtype_and_shape or norm_gamma charges for it
@@ -296,19 +294,19 @@ def far_apart(seed: int, shape: Shape) -> Tensor:
     return x * 4.0 ** (5 + torch.arange(shape[2]) // shape[3] % 3)
 
 
-def exact_by_contract(student: Student, seed: int, device: str) -> None:
+def exact_by_contract(student: Student, device: str) -> None:
     for shape in GROUPINGS[1:]:
 
         def check(x: tuple[Tensor], gamma: tuple[Tensor], group_size: int = shape[3]) -> None:
             check_contract(student, *x, group_size, device, limit=EXACT, gamma=gamma[0])
 
-        gamma = uniform(seed, "exact", shape=(shape[2],), low=0.5, high=2.0)
-        check_digits(check, x=(far_apart(seed, shape),), gamma=(gamma,))
+        gamma = uniform(student.seed, "exact", shape=(shape[2],), low=0.5, high=2.0)
+        check_digits(check, x=(far_apart(student.seed, shape),), gamma=(gamma,))
 
 
 @pytest.mark.rubric("norm_float32_inside")
 @contract_first(exact_by_contract, *FORWARD)
-def test_float32_outputs_are_exact(student: Student, seed: int, device: str) -> None:
+def test_float32_outputs_are_exact(student: Student, device: str) -> None:
     """Compared with the law that the outputs follow; if none fits, they must at least be no bfloat16 numbers.
 
     The output is replaced by half its difference to the output for ``-x``, and compared up to a factor: other
@@ -318,12 +316,12 @@ def test_float32_outputs_are_exact(student: Student, seed: int, device: str) -> 
     for shape in accepted(student, GROUPINGS[1:], "norm_float32_inside"):
         check = partial(check_exact, student, shape, device)
         try:
-            check_digits(check, x=(far_apart(seed, shape),))
+            check_digits(check, x=(far_apart(student.seed, shape),))
         except WrongAnswer as fault:
-            if succeeds(lambda: check((far_apart(seed, shape),), eps=0.0)):  # noqa: B023
+            if succeeds(lambda: check((far_apart(student.seed, shape),), eps=0.0)):  # noqa: B023
                 student.excuse(fault, ("norm_eps_inside_sqrt",))
                 return
-            alike = succeeds(lambda: check((grouped_input(seed, shape) * 1024,)))  # noqa: B023
+            alike = succeeds(lambda: check((grouped_input(student.seed, shape) * 1024,)))  # noqa: B023
             raise fault.with_more(BESIDE_LARGER if alike else None) from None
 
 

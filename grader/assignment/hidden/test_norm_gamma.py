@@ -61,9 +61,9 @@ def drawn_gamma(student: Student, module: StudentModule, device: str) -> Tensor:
 @pytest.mark.rubric("norm_init_and_reset")
 @in_turns("again", "bounds", even=(-1.0, 1.0), lopsided=(0.0, 2.0), above_zero_with_seed_zero=(2.0, 5.0))
 def test_gamma_is_drawn_uniformly_with_the_seed(
-    student: Student, seed: int, bounds: tuple[float, float], dtype: torch.dtype, again: bool, device: str
+    student: Student, bounds: tuple[float, float], dtype: torch.dtype, again: bool, device: str
 ) -> None:
-    draw, init_seed = Draw("uniform", *bounds), 0 if bounds[0] > 0 else 1_000_000 + seed
+    draw, init_seed = Draw("uniform", *bounds), 0 if bounds[0] > 0 else 1_000_000 + student.seed
     over = say("{what} over {range}", range=str(list(bounds)))
 
     def make() -> StudentModule:

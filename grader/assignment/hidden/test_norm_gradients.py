@@ -53,49 +53,47 @@ FAR_RIGHT = say("for a far larger input, next to which eps is nothing, it is rig
 ROUGH = 2.0**-4  # of a gradient's size: the error of 16-bit arithmetic, which norm_float32_inside charges for
 
 
-def gradients_by_contract(
-    student: Student, seed: int, gamma_dtype: torch.dtype, dtype: torch.dtype, device: str
-) -> None:
+def gradients_by_contract(student: Student, gamma_dtype: torch.dtype, dtype: torch.dtype, device: str) -> None:
     """In one mode or the other: a mode that cuts gradients is a mistake, whichever it is."""
     for row in asked(dtype, gamma_dtype):
-        in_mode(partial(check_gradients, student, BY_CONTRACT, seed, row, device), row.training)
+        in_mode(partial(check_gradients, student, BY_CONTRACT, row, device), row.training)
 
 
 def gradients_by(
-    student: Student, reading: Normalising, seed: int, gamma_dtype: torch.dtype, dtype: torch.dtype, device: str
+    student: Student, reading: Normalising, gamma_dtype: torch.dtype, dtype: torch.dtype, device: str
 ) -> None:
     """Compare with the gradient of the law in a reading, wherever there is an output; without any, none arrives."""
     rows = asked(dtype, gamma_dtype)
     shown = [
         row
         for row in rows
-        if succeeds(partial(new_module(student, reading, seed, row, device), row.tensors(seed)[0].to(device)))
+        if succeeds(partial(new_module(student, reading, row, device), row.tensors(student.seed)[0].to(device)))
     ]
     for row in rows if dtype is gamma_dtype is torch.float32 and not shown else shown:
-        check_gradients(student, reading, seed, row, device, reading.training)
+        check_gradients(student, reading, row, device, reading.training)
 
 
-def new_module(student: Student, reading: Normalising, seed: int, row: Asked, device: str) -> StudentModule:
+def new_module(student: Student, reading: Normalising, row: Asked, device: str) -> StudentModule:
     """The module that a row asks for a gradient; other cases judge the default of eps."""
-    _, _, gamma = row.tensors(seed)
+    _, _, gamma = row.tensors(student.seed)
     given: dict[str, Any] = {"hidden": len(gamma), "gamma": gamma, "gamma_dtype": gamma.dtype, "eps": row.eps}
     return build(student, row.group_size, device, **given, reading=reading)
 
 
-def check_gradients(student: Student, reading: Normalising, seed: int, row: Asked, device: str, training: bool) -> None:
+def check_gradients(student: Student, reading: Normalising, row: Asked, device: str, training: bool) -> None:
     """Compare a module's gradients with those of the law in a reading; by the contract, to the accuracy of the dtype.
 
     By a reading, a token whose output is wrong sends no gradient: other properties charge for such outputs.
     """
     law, by_contract = partial(reading.law or CONTRACT, eps=row.eps), reading is BY_CONTRACT
-    x, upstream, gamma = row.tensors(seed)
+    x, upstream, gamma = row.tensors(student.seed)
     zeros = row.zeros(x) & by_contract
     x = row.input(x.masked_fill(zeros, 0))  # which is contiguous in memory, whatever x is
     unit = coarser(x.dtype, gamma.dtype)
     rough = not by_contract or unit is not torch.float32
 
     def output(x: Tensor) -> Tensor:
-        return numbers(new_module(student, reading, seed, row, device).train(training)(x.to(device)), x.shape)
+        return numbers(new_module(student, reading, row, device).train(training)(x.to(device)), x.shape)
 
     def by_law(x: Tensor) -> Tensor:
         return law(x.double(), row.group_size) * gamma.double()
@@ -109,12 +107,12 @@ def check_gradients(student: Student, reading: Normalising, seed: int, row: Aske
     def check_far_from_eps() -> None:
         far = x.masked_fill(zeros, 1) * FAR
         wanted, size, *_ = law_gradients(law, far, gamma, upstream=upstream, group_size=row.group_size, eps=row.eps)
-        module = new_module(student, reading, seed, row, device).train(training)
+        module = new_module(student, reading, row, device).train(training)
         found = gradient_of_input(module.gradients(far.to(device), upstream=upstream.to(device)).of_arguments, OF_FAR)
         check_gradient(found.reshape(x.shape), wanted, size, unit, INPUT_GRADIENT_LIMIT[unit], rough, OF_FAR)
 
     def check(arriving: Tensor, between: bool, alone: str = "") -> None:
-        there, module = x.to(device), new_module(student, reading, seed, row, device).train(training)
+        there, module = x.to(device), new_module(student, reading, row, device).train(training)
         keys = [4 - there] * between
         found = module.gradients(there, upstream=arriving.to(device), between=keys, alone=alone)
         if alone != "parameters":
@@ -155,20 +153,20 @@ def check_gradients(student: Student, reading: Normalising, seed: int, row: Aske
 @gamma_dtypes
 @dtypes
 def test_gradients_flow_to_input_and_gamma(
-    student: Student, seed: int, gamma_dtype: torch.dtype, dtype: torch.dtype, device: str
+    student: Student, gamma_dtype: torch.dtype, dtype: torch.dtype, device: str
 ) -> None:
     """Compared with the gradient of the law that the outputs follow, right or wrong; if none is known, see below."""
     reading = require_division(student)
     if not reading.takes(dtype, gamma_dtype):
         return  # charged to the dtypes
     if reading.changes_input:
-        check_overwritten(student, reading, seed, gamma_dtype, dtype, device)
+        check_overwritten(student, reading, gamma_dtype, dtype, device)
     elif reading.law is not None and reading.gamma_right:
         if reading.law != CONTRACT and not dtype is gamma_dtype is torch.float32:
             return  # another law may cancel digits that 16 bits do not have
-        gradients_by(student, reading, seed, gamma_dtype, dtype, device)
+        gradients_by(student, reading, gamma_dtype, dtype, device)
     elif dtype is gamma_dtype is torch.float32:
-        check_gradients_by_differences(student, seed, device)
+        check_gradients_by_differences(student, device)
     if dtype is gamma_dtype is torch.float32 and not reading.changes_input:
         check_zeros(student, reading, device)
 
@@ -193,20 +191,20 @@ def check_zeros(student: Student, reading: Normalising, device: str) -> None:
 
 
 def check_overwritten(
-    student: Student, reading: Normalising, seed: int, gamma_dtype: torch.dtype, dtype: torch.dtype, device: str
+    student: Student, reading: Normalising, gamma_dtype: torch.dtype, dtype: torch.dtype, device: str
 ) -> None:
     """Require gradients to arrive from a call that changes its input, unless autograd refuses; purity charges.
 
     A call with 16 bits may compute with a copy in float32, and change that. Then its gradient must be right.
     """
     for row in asked(dtype, gamma_dtype):
-        x, upstream, _ = row.tensors(seed)
-        module = new_module(student, reading, seed, row, device)
+        x, upstream, _ = row.tensors(student.seed)
+        module = new_module(student, reading, row, device)
         with suppress(Crashed):
             gradient_of_input(module.gradients(x.to(device), upstream=upstream.to(device)).of_arguments)
             _, (after,) = module.observe(x.to(device))
             if torch.equal(after.cpu(), x) and reading.law is not None and reading.gamma_right:
-                gradients_by(student, reading, seed, gamma_dtype, dtype, device)
+                gradients_by(student, reading, gamma_dtype, dtype, device)
 
 
 @kept
@@ -241,13 +239,13 @@ def check_gradient(
             raise
 
 
-def check_gradients_by_differences(student: Student, seed: int, device: str) -> None:
+def check_gradients_by_differences(student: Student, device: str) -> None:
     """Compare with differences of the student's own outputs, on one token."""
     sizes = 16 + 5 * torch.arange(24) % 24 / 1.5  # the largest of each group is the largest after a step, too
-    x, upstream = (signs(seed, key, shape=(1, 1, 24)) for key in ("x", "upstream"))
-    x, upstream = x * sizes, upstream * uniform(seed, "upstream", shape=(1, 1, 24), low=1.0, high=2.0)
+    x, upstream = (signs(student.seed, key, shape=(1, 1, 24)) for key in ("x", "upstream"))
+    x, upstream = x * sizes, upstream * uniform(student.seed, "upstream", shape=(1, 1, 24), low=1.0, high=2.0)
     reading = normalising(student)
-    gamma = uniform(seed, "gamma", shape=(24,), low=0.5, high=2.0) if reading.fills else None
+    gamma = uniform(student.seed, "gamma", shape=(24,), low=0.5, high=2.0) if reading.fills else None
     module = build(student, 4, device, gamma=gamma)
     gradients = module.gradients(x.to(device), upstream=upstream.to(device))
     of_input = gradient_of_input(gradients.of_arguments).reshape(x.shape)

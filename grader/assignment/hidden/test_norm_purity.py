@@ -60,9 +60,9 @@ BESIDE: tuple[dict[str, Any], ...] = (
 
 
 def purity_by_contract(
-    student: Student, seed: int, dtype: torch.dtype, device: str, beside: Sequence[Mapping[str, Any]] = BESIDE
+    student: Student, dtype: torch.dtype, device: str, beside: Sequence[Mapping[str, Any]] = BESIDE
 ) -> None:
-    x = given(seed, dtype)
+    x = given(student.seed, dtype)
     for sizes in beside if dtype is torch.float32 else ():
         student.GroupRMSNorm(**sizes, device=device)(torch.ones(2, 3, sizes["hidden_size"], device=device))
     output = check_that_nothing_changes(student, BY_CONTRACT, x, device)
@@ -74,8 +74,8 @@ def purity_by_contract(
 @pytest.mark.rubric("norm_purity")
 @contract_first(purity_by_contract, *FORWARD, "norm_registration_and_arguments")
 @pytest.mark.parametrize("dtype", [*DTYPES, torch.float64], ids=name)
-def test_the_input_stays_as_it_was(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
-    check = partial(purity_by_contract, student, seed, dtype, device)
+def test_the_input_stays_as_it_was(student: Student, dtype: torch.dtype, device: str) -> None:
+    check = partial(purity_by_contract, student, dtype, device)
     if right_alone(student, lambda: check(())):
         try:
             check()
@@ -85,7 +85,7 @@ def test_the_input_stays_as_it_was(student: Student, seed: int, dtype: torch.dty
     if not reading.takes(dtype, torch.float32):
         return  # norm_dtype_and_shape charges for it
     try:
-        check_that_nothing_changes(student, reading, given(seed, dtype), device)
+        check_that_nothing_changes(student, reading, given(student.seed, dtype), device)
     except Crashed as crash:
         if dtype is not torch.float64:
             raise
@@ -131,10 +131,12 @@ def check_alike(module: StudentModule, x: Tensor, wanted: Tensor, training: bool
 
 
 @pytest.mark.rubric("norm_purity")
-def test_earlier_calls_leave_no_trace(student: Student, seed: int, device: str) -> None:
-    gammas = tuple(uniform(seed, "history", which, shape=(24,), low=0.5, high=2.0).bfloat16() for which in range(2))
-    more, narrow = (normal(seed, "more", shape=shape).to(device) for shape in ((3, 3, 24), (3, 2, 24)))
-    calls = [(normal(seed, "call", k, shape=(2, 3, 24)) * 4.0**k).to(device) for k in range(2)]
+def test_earlier_calls_leave_no_trace(student: Student, device: str) -> None:
+    gammas = tuple(
+        uniform(student.seed, "history", which, shape=(24,), low=0.5, high=2.0).bfloat16() for which in range(2)
+    )
+    more, narrow = (normal(student.seed, "more", shape=shape).to(device) for shape in ((3, 3, 24), (3, 2, 24)))
+    calls = [(normal(student.seed, "call", k, shape=(2, 3, 24)) * 4.0**k).to(device) for k in range(2)]
     updates = [Step(update=(gamma, gamma[:4])) for gamma in (gammas[1], gammas[0])]
     other = Step(other=lambda: student.GroupRMSNorm(hidden_size=16, group_size=8, eps=0.75))
 

@@ -74,8 +74,8 @@ FOREIGN_IDS = "ids of other ranks on rank {rank} of {world}"
 MANY_ROWS = 66_510
 
 
-def owned_by_contract(student: Student, seed: int, world: int, device: str) -> None:
-    table = whole_table(seed, torch.float32)
+def owned_by_contract(student: Student, world: int, device: str) -> None:
+    table = whole_table(student.seed, torch.float32)
     for call in of_world(OWNED, world):
         check_owned(student, table, table, call, device)
 
@@ -100,8 +100,8 @@ def check_owned(student: Student, table: Tensor, held: Tensor, call: Call, devic
 @pytest.mark.rubric("shard_owned_ids")
 @contract_first(owned_by_contract, LAYOUT)
 @worlds
-def test_owned_ids_give_their_rows(student: Student, seed: int, world: int, device: str) -> None:
-    table = whole_table(seed, torch.float32)
+def test_owned_ids_give_their_rows(student: Student, world: int, device: str) -> None:
+    table = whole_table(student.seed, torch.float32)
     for call in of_world(OWNED, world):
         try:
             held = as_held(student, table, call.rank, world, device)
@@ -178,11 +178,9 @@ def test_ids_beyond_16_bits_give_their_own_rows(student: Student, device: str) -
 
 @pytest.mark.rubric("shard_owned_ids")
 @pytest.mark.parametrize(("emb_size", "training"), [(1, True), (2050, False)])  # float16 skips integers beyond 2048
-def test_rows_of_any_length_are_complete(
-    student: Student, seed: int, emb_size: int, training: bool, device: str
-) -> None:
+def test_rows_of_any_length_are_complete(student: Student, emb_size: int, training: bool, device: str) -> None:
     # Of 49 ranks, since 98 times the rounded 1 / 49 is less than two.
-    table, ids = normal(seed, "table", shape=(98, emb_size)), torch.tensor([[3, 2], [2, 3]])
+    table, ids = normal(student.seed, "table", shape=(98, emb_size)), torch.tensor([[3, 2], [2, 3]])
     sizes = {"vocab_size": 98, "emb_size": emb_size, "rank": 1, "world_size": 49, "device": device}
 
     def check(training: bool) -> None:
@@ -193,8 +191,8 @@ def test_rows_of_any_length_are_complete(
     in_mode(check, training)
 
 
-def zeros_by_contract(student: Student, seed: int, world: int, device: str) -> None:
-    check_all_ids(student, seed, world, device)
+def zeros_by_contract(student: Student, world: int, device: str) -> None:
+    check_all_ids(student, world, device)
     check_without_own(student, torch.arange(own_rows(world - 1, world).start), world, device)
     if world == 2:
         check_beyond_16_bits(student, device)
@@ -220,9 +218,9 @@ def check_without_own(student: Student, ids: Tensor, world: int, device: str) ->
     in_mode(check, world == 2)
 
 
-def check_all_ids(student: Student, seed: int, world: int, device: str) -> None:
+def check_all_ids(student: Student, world: int, device: str) -> None:
     """Require rows for the ids that a rank owns, and zeros for all others, in any order and whatever ``init_mean``."""
-    table = whole_table(seed, torch.float32)
+    table = whole_table(student.seed, torch.float32)
 
     def check(call: Call, ids: Tensor, training: bool) -> None:
         own = own_rows(call.rank, world)
@@ -240,22 +238,22 @@ def check_all_ids(student: Student, seed: int, world: int, device: str) -> None:
     for call in of_world(ZEROS, world):
         more = torch.arange(VOCAB)[own_rows(call.rank, world)].repeat(2 * world * call.mostly_own)
         ids = torch.cat((torch.arange(VOCAB), more))
-        ids = ids[torch.randperm(len(ids), generator=generator(seed, "order"))]
+        ids = ids[torch.randperm(len(ids), generator=generator(student.seed, "order"))]
         in_mode(partial(check, call, ids.reshape(-1, 2) if call.tall else ids.reshape(2, -1)), call.training)
 
 
 @pytest.mark.rubric("shard_zeros_elsewhere")
 @contract_first(zeros_by_contract, *OTHERS)
 @split_worlds
-def test_ids_of_other_ranks_give_zero(student: Student, seed: int, world: int, device: str) -> None:
-    read = check_zeros(student, seed, range(world), world, device)
+def test_ids_of_other_ranks_give_zero(student: Student, world: int, device: str) -> None:
+    read = check_zeros(student, range(world), world, device)
     require_something(*read)
     unanswered = (read[-1].given == 0).all(-1).nonzero().flatten()  # the others are excused, or right
     if len(unanswered):
         check_without_own(student, unanswered, world, device)
     for call in of_world(ZEROS, world):
         if call.mostly_own:
-            check_mostly_answered(student, seed, call, device)
+            check_mostly_answered(student, call, device)
     if world == 2 and bool((read[0].given[own_rows(0, 2).stop :] == 0).all()):
         try:
             check_beyond_16_bits(student, device)
@@ -265,9 +263,9 @@ def test_ids_of_other_ranks_give_zero(student: Student, seed: int, world: int, d
             student.excuse(fault, ("shard_owned_ids",))  # which charges for ids that 16 bits do not hold
 
 
-def check_mostly_answered(student: Student, seed: int, call: Call, device: str) -> None:
+def check_mostly_answered(student: Student, call: Call, device: str) -> None:
     """Require zeros, where most ids of a call give rows, of ids that give zeros alone, and where most ids do."""
-    table, every = whole_table(seed, torch.float32), torch.arange(VOCAB)
+    table, every = whole_table(student.seed, torch.float32), torch.arange(VOCAB)
 
     def module(training: bool) -> StudentModule:
         return construct(student, table, call.rank, call.world, device).train(training)
@@ -277,7 +275,7 @@ def check_mostly_answered(student: Student, seed: int, call: Call, device: str) 
 
     def check(repeated: Tensor, training: bool) -> None:
         ids = torch.cat((answered, unanswered, repeated.repeat(2 * call.world)))
-        ids = ids[torch.randperm(len(ids), generator=generator(seed, "order"))].unsqueeze(0)
+        ids = ids[torch.randperm(len(ids), generator=generator(student.seed, "order"))].unsqueeze(0)
         output, is_foreign = module(training)(ids.to(device)).cpu(), torch.isin(ids, unanswered)
         check_shape(output, [*ids.shape, EMB])
         zeros, what = torch.zeros(int(is_foreign.sum()), EMB), say(FOREIGN_IDS, rank=call.rank, world=call.world)
@@ -287,8 +285,8 @@ def check_mostly_answered(student: Student, seed: int, call: Call, device: str) 
         in_mode(partial(check, answered), call.training)
 
 
-def one_row_by_contract(student: Student, seed: int, device: str) -> None:
-    check_all_ids(student, seed, VOCAB, device)
+def one_row_by_contract(student: Student, device: str) -> None:
+    check_all_ids(student, VOCAB, device)
 
 
 SUM = say("sum of all outputs for world_size={world_size}, {n} ids in one call")
@@ -296,19 +294,19 @@ SUM = say("sum of all outputs for world_size={world_size}, {n} ids in one call")
 
 @pytest.mark.rubric("shard_zeros_elsewhere")
 @contract_first(one_row_by_contract, *OTHERS)
-def test_a_rank_with_one_row_gives_zero_elsewhere(student: Student, seed: int, device: str) -> None:
+def test_a_rank_with_one_row_gives_zero_elsewhere(student: Student, device: str) -> None:
     """As many ranks as ids: code that looks up some row for foreign ids must take one that every shard has."""
-    check_zeros(student, seed, [call.rank for call in of_world(ZEROS, VOCAB)], VOCAB, device)
+    check_zeros(student, [call.rank for call in of_world(ZEROS, VOCAB)], VOCAB, device)
 
 
-def check_zeros(student: Student, seed: int, ranks: Sequence[int], world: int, device: str) -> list[Rows]:
+def check_zeros(student: Student, ranks: Sequence[int], world: int, device: str) -> list[Rows]:
     """Require zeros for foreign ids; returns the outputs for single ids.
 
     Modules with a wrong range, on one rank at least, lose ``shard_owned_ids``. Here they may give rows for foreign ids,
     but not the same row for two ids: that would mean that ids are clamped or wrapped. If all answers are right, ids and
     ranks that are refused cost ``shard_owned_ids`` alone.
     """
-    table = whole_table(seed, torch.float32)
+    table = whole_table(student.seed, torch.float32)
     read = [rows_of(student, table, rank, world, device) for rank in ranks]
     held = [as_held(student, table, rank, world, device) for rank in ranks]
     owned = [own_rows(rank, world) for rank in ranks]
@@ -355,8 +353,8 @@ def beyond_own(student: Student, table: Tensor, rank: int, world: int, device: s
     return (rows.given.unsqueeze(1) == further).all(-1).any(-1) & (further == further[:, :1]).all()
 
 
-def sum_by_contract(student: Student, seed: int, split: tuple[int, ...], device: str) -> None:
-    table = whole_table(seed, torch.float32)
+def sum_by_contract(student: Student, split: tuple[int, ...], device: str) -> None:
+    table = whole_table(student.seed, torch.float32)
 
     def check(calls: Sequence[Call], ids: Tensor, training: bool) -> None:
         total = torch.zeros(*ids.shape, EMB, dtype=torch.float64)
@@ -367,7 +365,9 @@ def sum_by_contract(student: Student, seed: int, split: tuple[int, ...], device:
         check_rows(total, table[ids], ids, table, SUM.filled(world_size=len(calls), n=ids.numel()))
 
     for world in split:
-        in_mode(partial(check, of_world(SUMS, world), ids_to_sum(seed, world)), of_world(SUMS, world)[0].training)
+        in_mode(
+            partial(check, of_world(SUMS, world), ids_to_sum(student.seed, world)), of_world(SUMS, world)[0].training
+        )
 
 
 def ids_to_sum(seed: int, world: int) -> Tensor:
@@ -378,14 +378,12 @@ def ids_to_sum(seed: int, world: int) -> Tensor:
 @pytest.mark.rubric("shard_sum_over_ranks")
 @contract_first(sum_by_contract, *ROWS)
 @pytest.mark.parametrize("split", [(1, 3), (5,)], ids=["one_and_three_ranks", "five_ranks"])
-def test_shards_add_up_to_what_they_give_alone(
-    student: Student, seed: int, split: tuple[int, ...], device: str
-) -> None:
+def test_shards_add_up_to_what_they_give_alone(student: Student, split: tuple[int, ...], device: str) -> None:
     """If each id alone gives its row on one rank and zero on the others, the sum is the whole embedding."""
-    table = whole_table(seed, torch.float32)
+    table = whole_table(student.seed, torch.float32)
     seen: list[Rows] = []
     for world in split:
-        ids = ids_to_sum(seed, world)
+        ids = ids_to_sum(student.seed, world)
         total, wanted = (torch.zeros(*shape, EMB, dtype=torch.float64) for shape in (ids.shape, (VOCAB,)))
         by_first = world > 1
         for rank in range(world):
@@ -403,9 +401,9 @@ def test_shards_add_up_to_what_they_give_alone(
     require_something(*seen)
 
 
-def output_by_contract(student: Student, seed: int, device: str) -> None:
+def output_by_contract(student: Student, device: str) -> None:
     for rank in range(2):
-        module = construct(student, whole_table(seed, torch.float32), rank, 2, device)
+        module = construct(student, whole_table(student.seed, torch.float32), rank, 2, device)
         output = module(torch.arange(VOCAB, device=device).repeat(2, 1))
         require(bool(output.any()), NOTHING)
         check_on([output], device, say("the output"))
@@ -413,9 +411,9 @@ def output_by_contract(student: Student, seed: int, device: str) -> None:
 
 @pytest.mark.rubric("shard_mixed_devices")
 @contract_first(output_by_contract, *OUTPUTS)
-def test_the_output_is_on_the_device_of_the_ids(student: Student, seed: int, device: str) -> None:
+def test_the_output_is_on_the_device_of_the_ids(student: Student, device: str) -> None:
     """All that this property asks for where there is no second device, of a module that does something."""
-    table = whole_table(seed, torch.float32)
+    table = whole_table(student.seed, torch.float32)
     read = [rows_of(student, table, rank, 2, device) for rank in range(2)]
     require_something(*read)
     for rank, rows in enumerate(read):

@@ -54,10 +54,10 @@ from grader.testing import (
 )
 
 
-def purity_by_contract(student: Student, seed: int, world: int, device: str) -> None:
-    table = whole_table(seed, torch.float32)
+def purity_by_contract(student: Student, world: int, device: str) -> None:
+    table = whole_table(student.seed, torch.float32)
     for call in of_world(PURITY, world):
-        ids = call.layout(integers(seed, "ids", shape=(2, 20), low=0, high=VOCAB))
+        ids = call.layout(integers(student.seed, "ids", shape=(2, 20), low=0, high=VOCAB))
         output = check_that_nothing_changes(student, table, table, ids, call, device)
         expected = rows_by_contract(table, own_rows(call.rank, world)).given[ids]
         check_rows(output, expected, ids, table, say("ids on rank {rank} of {world}", rank=call.rank, world=world))
@@ -66,13 +66,13 @@ def purity_by_contract(student: Student, seed: int, world: int, device: str) -> 
 @pytest.mark.rubric("shard_purity")
 @contract_first(purity_by_contract, *OUTPUTS)
 @split_worlds
-def test_ids_and_shard_stay_as_they_were(student: Student, seed: int, world: int, device: str) -> None:
-    table = whole_table(seed, torch.float32)
+def test_ids_and_shard_stay_as_they_were(student: Student, world: int, device: str) -> None:
+    table = whole_table(student.seed, torch.float32)
     seen: list[Rows] = []
     for call in of_world(PURITY, world):
         rows = rows_of(student, table, call.rank, world, device)
         seen.append(rows)
-        ids = integers(seed, "ids", shape=(20,), low=0, high=VOCAB)
+        ids = integers(student.seed, "ids", shape=(20,), low=0, high=VOCAB)
         ids = ids[~rows.given.isnan().any(-1)[ids]].repeat(2, 1)
         if not ids.numel():
             continue  # shard_owned_ids or shard_zeros_elsewhere charges for a crash
@@ -108,19 +108,19 @@ def check_that_nothing_changes(
 
 
 @pytest.mark.rubric("shard_purity")
-def test_earlier_calls_leave_no_trace(student: Student, seed: int, device: str) -> None:
+def test_earlier_calls_leave_no_trace(student: Student, device: str) -> None:
     check_in_16_bits(
-        partial(check_shard_history, student, seed, device),
+        partial(check_shard_history, student, device),
         lambda fault, _: student.excuse(fault, RANDOM if is_random(fault) else OUTPUTS),
     )
 
 
 def check_shard_history(
-    student: Student, seed: int, device: str, dtype: torch.dtype, excuse: Callable[[StudentFault], None]
+    student: Student, device: str, dtype: torch.dtype, excuse: Callable[[StudentFault], None]
 ) -> None:
     """Require every call of a history to answer as on a new module."""
-    first, second = (normal(seed, "history", which, shape=(VOCAB, EMB)).to(dtype) for which in range(2))
-    ids, own = integers(seed, "calls", shape=(3, 4, 12), low=5, high=25), own_rows(1, 3)
+    first, second = (normal(student.seed, "history", which, shape=(VOCAB, EMB)).to(dtype) for which in range(2))
+    ids, own = integers(student.seed, "calls", shape=(3, 4, 12), low=5, high=25), own_rows(1, 3)
     ids[:, 2, 5:7] = torch.tensor([9, 14])
     updates = [Step(update=layouts(table[own], 3)) for table in (second, first)]
     other = Step(other=lambda: student.ParallelVocabEmbedding(vocab_size=VOCAB, emb_size=EMB, rank=3, world_size=5))
@@ -142,11 +142,11 @@ def middle_shard(student: Student, dtype: torch.dtype, device: str) -> StudentMo
 OF_SHARD = "{dtype} gradient of the shard of rank {rank} of {world}"
 
 
-def gradients_by_contract(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
-    table = normal(seed, "table", shape=(VOCAB, EMB)).to(dtype)
+def gradients_by_contract(student: Student, dtype: torch.dtype, device: str) -> None:
+    table = normal(student.seed, "table", shape=(VOCAB, EMB)).to(dtype)
     for row in sent(dtype):
         rows = rows_by_contract(table, own_rows(row.rank, row.world))
-        in_mode(partial(check_shard_gradient, student, rows, row.ids(seed), table, row, seed, device), row.training)
+        in_mode(partial(check_shard_gradient, student, rows, row.ids(student.seed), table, row, device), row.training)
 
 
 def sent(dtype: torch.dtype) -> list[Sent]:
@@ -157,28 +157,28 @@ def sent(dtype: torch.dtype) -> list[Sent]:
 @pytest.mark.rubric("shard_backward")
 @contract_first(gradients_by_contract, *OUTPUTS, "shard_purity")
 @dtypes
-def test_only_owned_ids_send_gradients(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
+def test_only_owned_ids_send_gradients(student: Student, dtype: torch.dtype, device: str) -> None:
     """The expected gradient follows from the rows that single ids give."""
     try:
-        check_against_rows(student, seed, dtype, device)
+        check_against_rows(student, dtype, device)
     except Crashed:
         if dtype is torch.float32:
             raise
         student.read[:] = [Shown(narrow=False)]
 
 
-def check_against_rows(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
+def check_against_rows(student: Student, dtype: torch.dtype, device: str) -> None:
     """Require the gradients of some ranks to follow from what they give for single ids."""
-    table = normal(seed, "table", shape=(VOCAB, EMB)).to(dtype)
+    table = normal(student.seed, "table", shape=(VOCAB, EMB)).to(dtype)
     read = [rows_of(student, table, row.rank, row.world, device) for row in sent(dtype)]
     require_something(*read)
     for row, rows in zip(sent(dtype), read, strict=True):
-        ids = row.ids(seed)
+        ids = row.ids(student.seed)
         ids = ids[~rows.given.isnan().any(-1)[ids]]  # other properties charge for ids that crash
         if not bool(rows.given[ids].any()):
             continue  # shard_owned_ids charges for ids none of which is answered
         try:
-            check_shard_gradient(student, rows, ids, table, row._replace(layout=plain), seed, device)
+            check_shard_gradient(student, rows, ids, table, row._replace(layout=plain), device)
         except WrongAnswer:
             together = construct(student, table, row.rank, row.world, device)(ids.unsqueeze(0).to(device))
             if together.numel() != len(ids) * EMB or bool((together.cpu()[0] == rows.given[ids]).all()):
@@ -187,7 +187,7 @@ def check_against_rows(student: Student, seed: int, dtype: torch.dtype, device: 
                 given = construct(student, table, row.rank, row.world, device)(alone.unsqueeze(0).to(device))
                 if not torch.equal(given.cpu().reshape(-1).double(), rows.given[alone[0]]):
                     continue
-                check_shard_gradient(student, rows, alone, table, row._replace(layout=plain), seed, device)
+                check_shard_gradient(student, rows, alone, table, row._replace(layout=plain), device)
 
 
 def check_shard_gradient(
@@ -196,7 +196,6 @@ def check_shard_gradient(
     ids: Tensor,
     table: Tensor,
     row: Sent,
-    seed: int,
     device: str,
     training: bool = True,
 ) -> None:
@@ -211,7 +210,7 @@ def check_shard_gradient(
     def outputs(shard: Tensor) -> Tensor:
         return numbers(module(shard)(given), upstream.shape)
 
-    upstream = upstream_integers(seed, (len(ids), EMB), table.dtype, small=not rows.has_digits_of(table))
+    upstream = upstream_integers(student.seed, (len(ids), EMB), table.dtype, small=not rows.has_digits_of(table))
     what = say(OF_SHARD, dtype=name(table.dtype), rank=row.rank, world=row.world)
 
     def check(arriving: Tensor, between: bool) -> None:

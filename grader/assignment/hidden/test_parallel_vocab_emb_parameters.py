@@ -72,11 +72,11 @@ DRAWN = {torch.float32: ((1, 4), (10, 12)), torch.float16: ((2, 4),), torch.bflo
 @pytest.mark.rubric("shard_seed")
 @in_turns("again", "moments", standard=(0.0, 1.0), shifted_with_seed_zero=(0.25, 0.5))
 def test_each_rank_draws_its_own_rows(
-    student: Student, seed: int, moments: tuple[float, float], dtype: torch.dtype, again: bool, device: str
+    student: Student, moments: tuple[float, float], dtype: torch.dtype, again: bool, device: str
 ) -> None:
     mean, std = moments
     std = 0.0 if mean and dtype is torch.float16 else std  # legal, but falsy: `init_std or 1.0` loses it
-    draw, base_seed = Draw("normal", mean, std), 0 if mean else 2_000_000_009 + 4 * seed  # 01 in bits: no `|`
+    draw, base_seed = Draw("normal", mean, std), 0 if mean else 2_000_000_009 + 4 * student.seed  # 01 in bits: no `|`
     more = {"init_base_seed": base_seed, "init_mean": mean, "init_std": std, "dtype": dtype, "device": device}
     of_moments = say(MOMENTS, mean=f"{mean:g}", std=f"{std:g}")
 
@@ -190,8 +190,8 @@ OWNED = ([[5, 6, 7]] * 2, [[2, 6, 17]] * 2, [[15, 17, 21]] * 2)
 RANKS = {torch.float16: 0, torch.bfloat16: 1}
 
 
-def narrow_by_contract(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
-    table, rank = whole_table(seed, dtype), RANKS[dtype]
+def narrow_by_contract(student: Student, dtype: torch.dtype, device: str) -> None:
+    table, rank = whole_table(student.seed, dtype), RANKS[dtype]
     expected = rows_by_contract(table, own_rows(rank, 2)).given
     for ids in map(torch.tensor, OWNED):
         output = check_narrow(construct(student, table, rank, 2, device), ids.to(device), dtype, rank)
@@ -214,11 +214,9 @@ def check_narrow(embed: Callable[[Tensor], Tensor], ids: Tensor, dtype: torch.dt
 @pytest.mark.rubric("shard_registration_and_arguments")
 @contract_first(narrow_by_contract, *OUTPUTS)
 @pytest.mark.parametrize("dtype", RANKS, ids=name)
-def test_a_16_bit_shard_gives_what_it_gives_in_float32(
-    student: Student, seed: int, dtype: torch.dtype, device: str
-) -> None:
+def test_a_16_bit_shard_gives_what_it_gives_in_float32(student: Student, dtype: torch.dtype, device: str) -> None:
     """Rows and zeros, for ids of which the rank owns all, some, or none; those of the 16-bit shard not contiguous."""
-    table, rank = whole_table(seed, dtype), RANKS[dtype]
+    table, rank = whole_table(student.seed, dtype), RANKS[dtype]
     held = as_held(student, table, rank, 2, device)
     what = say("{dtype} embedding of transposed ids, compared with float32", dtype=name(dtype))
     for ids in OWNED:
@@ -242,10 +240,10 @@ def test_a_16_bit_shard_gives_what_it_gives_in_float32(
 
 @pytest.mark.rubric("shard_registration_and_arguments")
 @dtypes
-def test_the_output_has_the_dtype_of_the_shard(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
+def test_the_output_has_the_dtype_of_the_shard(student: Student, dtype: torch.dtype, device: str) -> None:
     """On rank 0, for ids from the middle of its range, where mistakes are rare."""
     ids = torch.tensor([[5, 6, 7], [7, 5, 6]], device=device)
-    check_output_dtype(lambda built: construct(student, whole_table(seed, built), 0, 2, device), ids, dtype)
+    check_output_dtype(lambda built: construct(student, whole_table(student.seed, built), 0, 2, device), ids, dtype)
 
 
 @pytest.mark.rubric("shard_registration_and_arguments")

@@ -295,11 +295,13 @@ def heads_of(dtype: torch.dtype) -> int:
 @pytest.mark.rubric("rope_boundary")
 @contract_first(*TURNED, "rope_buffers")
 @pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: f"{name(dtype)}_{heads_of(dtype)}_heads")
-def test_every_batch_row_and_head_is_turned_and_keeps_its_dtype(ropes: Ropes, seed: int, dtype: torch.dtype) -> None:
+def test_every_batch_row_and_head_is_turned_and_keeps_its_dtype(ropes: Ropes, dtype: torch.dtype) -> None:
     """Compared with each row and head alone. The tables are float16; position 0 stays as it is."""
     if ropes.asking.by_heads:
         return  # rope_base charges for it: most positions have wrong angles
-    x = normal(seed, "x", shape=(2, heads_of(dtype), 5, DIM)).to(dtype).transpose(1, 2)  # in memory as attention has it
+    x = (
+        normal(ropes.seed, "x", shape=(2, heads_of(dtype), 5, DIM)).to(dtype).transpose(1, 2)
+    )  # in memory as attention has it
     narrow = torch.float16
     try:
         output = ropes.new(dtype=narrow)(x.to(ropes.device))

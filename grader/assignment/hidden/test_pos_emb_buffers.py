@@ -123,8 +123,8 @@ def test_tables_are_on_the_cpu_where_no_device_is_given(ropes: Ropes) -> None:
 @pytest.mark.rubric("rope_buffers")
 @contract_first(*TURNED)
 @dtypes
-def test_the_input_stays_as_it_was(ropes: Ropes, seed: int, dtype: torch.dtype) -> None:
-    x = normal(seed, "x", shape=(2, 5, 5, DIM)).to(dtype)
+def test_the_input_stays_as_it_was(ropes: Ropes, dtype: torch.dtype) -> None:
+    x = normal(ropes.seed, "x", shape=(2, 5, 5, DIM)).to(dtype)
 
     def unchanged(after: list[Tensor]) -> None:
         check_equal(after[0], x, AFTER.filled(what=say("the input")))
@@ -143,7 +143,7 @@ def test_the_input_stays_as_it_was(ropes: Ropes, seed: int, dtype: torch.dtype) 
 @pytest.mark.rubric("rope_buffers")
 @contract_first(*TURNED)
 @kinds
-def test_earlier_calls_leave_no_trace(ropes: Ropes, seed: int, dynamic: bool) -> None:
+def test_earlier_calls_leave_no_trace(ropes: Ropes, dynamic: bool) -> None:
     """Calls with other values, dtypes and modes, none with growth: other properties judge what growth leaves.
 
     With the submission's own rotation, right or wrong, since it may change the module's tables.
@@ -166,10 +166,11 @@ def test_earlier_calls_leave_no_trace(ropes: Ropes, seed: int, dynamic: bool) ->
             known = ropes.same(right, ropes.by_contract(1, SHORT))
             raise fault.with_more(failing_in(not mode, check) if known else None) from None
     calls = [
-        Step(input=normal(seed, "call", k, shape=(2, 4 - k % 2, 4 + k % 2, DIM)).to(ropes.device)) for k in range(3)
+        Step(input=normal(ropes.seed, "call", k, shape=(2, 4 - k % 2, 4 + k % 2, DIM)).to(ropes.device))
+        for k in range(3)
     ]
     narrow_dtype = torch.float16 if dynamic else torch.bfloat16  # a submission may refuse one of them
-    narrow_input = normal(seed, "narrow", shape=(2, 4, 5, DIM)).to(narrow_dtype).to(ropes.device)
+    narrow_input = normal(ropes.seed, "narrow", shape=(2, 4, 5, DIM)).to(narrow_dtype).to(ropes.device)
     narrow = Step(input=narrow_input)
 
     def excuse(fault: StudentFault) -> None:

@@ -126,28 +126,28 @@ def check_lookup(
     in_mode(lambda training: only_if(frozen, partial(check, training), UNFROZEN), training)
 
 
-def check_lookups(student: Student, seed: int, device: str, rows: tuple[Lookup, ...]) -> None:
+def check_lookups(student: Student, device: str, rows: tuple[Lookup, ...]) -> None:
     for row in rows:
         what = say(OF_TABLE, shape=list(row.shape), size=list(row.size))
-        table = normal(seed, "table", shape=row.size)
-        check_lookup(student, table, row.ids(seed), device, what, training=row.training, frozen=row.frozen)
+        table = normal(student.seed, "table", shape=row.size)
+        check_lookup(student, table, row.ids(student.seed), device, what, training=row.training, frozen=row.frozen)
 
 
 @pytest.mark.rubric("vocab_lookup")
-def test_every_id_gives_its_own_row(student: Student, seed: int, device: str) -> None:
-    check_lookups(student, seed, device, LOOKUPS[:2])
+def test_every_id_gives_its_own_row(student: Student, device: str) -> None:
+    check_lookups(student, device, LOOKUPS[:2])
 
 
 @pytest.mark.rubric("vocab_lookup")
-def test_any_number_of_ids_works(student: Student, seed: int, device: str) -> None:
-    check_lookups(student, seed, device, LOOKUPS[2:])
+def test_any_number_of_ids_works(student: Student, device: str) -> None:
+    check_lookups(student, device, LOOKUPS[2:])
 
 
 @pytest.mark.rubric("vocab_lookup")
-def test_rows_are_not_rescaled(student: Student, seed: int, device: str) -> None:
+def test_rows_are_not_rescaled(student: Student, device: str) -> None:
     """With a table in float64, of more digits than float32 holds; in float32, if it refuses or converts that."""
     scales = torch.exp2(torch.arange(-60, 60, 20).double()).unsqueeze(-1)
-    table = normal(seed, "scales", shape=(6, 5)).double() * (1 + 2.0**-30) * scales
+    table = normal(student.seed, "scales", shape=(6, 5)).double() * (1 + 2.0**-30) * scales
     ids, what = torch.arange(6).reshape(2, 3), say("very long and short rows")
     try:
         check_lookup(student, table, ids, device, FLOAT64.filled(what=what))
@@ -180,9 +180,9 @@ def test_ids_beyond_16_bits_give_their_own_rows(student: Student, device: str) -
 @pytest.mark.rubric("vocab_init_and_reset")
 @in_turns("again", "moments", standard=(0.0, 1.0), shifted_with_seed_zero=(-3.0, 2.0))
 def test_the_table_is_drawn_normally_with_the_seed(
-    student: Student, seed: int, moments: tuple[float, float], dtype: torch.dtype, again: bool, device: str
+    student: Student, moments: tuple[float, float], dtype: torch.dtype, again: bool, device: str
 ) -> None:
-    (mean, std), init_seed = moments, 0 if moments[0] else 2_000_000_011 + seed
+    (mean, std), init_seed = moments, 0 if moments[0] else 2_000_000_011 + student.seed
     std = 0.0 if mean and dtype is torch.float16 else std  # legal, but falsy: `init_std or 1.0` loses it
     draw = Draw("normal", mean, std)
     told = [say(MOMENTS, mean=f"{mean:g}", std=f"{std:g}"), *[RESET] * again]
@@ -247,8 +247,8 @@ def test_arguments_have_the_defaults_of_the_stub(student: Student) -> None:
     check_defaults(table, init_mean=0.0, init_std=1.0, init_seed=42)
 
 
-def narrow_by_contract(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
-    table = normal(seed, "table", shape=(10, 6)).to(dtype)
+def narrow_by_contract(student: Student, dtype: torch.dtype, device: str) -> None:
+    table = normal(student.seed, "table", shape=(10, 6)).to(dtype)
     ids = TO_THE_LAST
     output = construct(student, table, device).train(False)(transposed(ids).to(device))
     check_dtype(output, dtype)
@@ -265,10 +265,10 @@ TO_THE_LAST = torch.tensor([[1, 3], [9, 3]])  # by the contract: code may need t
 @contract_first(narrow_by_contract, "vocab_lookup")
 @NARROW
 def test_a_16_bit_table_gives_the_rows_that_it_gives_in_float32(
-    student: Student, seed: int, dtype: torch.dtype, device: str
+    student: Student, dtype: torch.dtype, device: str
 ) -> None:
     """The ids of the 16-bit table are not contiguous."""
-    table = normal(seed, "table", shape=(10, 6)).to(dtype)
+    table = normal(student.seed, "table", shape=(10, 6)).to(dtype)
     ids = IDS.to(device)
     output = construct(student, table, device).train(False)(transposed(ids))
     check_dtype(output, dtype)
@@ -296,9 +296,9 @@ def test_the_output_has_the_dtype_of_the_table(student: Student, dtype: torch.dt
     dtype_by_contract(student, dtype, device, IDS)
 
 
-def device_by_contract(student: Student, seed: int, device: str, ids: Tensor = TO_THE_LAST) -> None:
+def device_by_contract(student: Student, device: str, ids: Tensor = TO_THE_LAST) -> None:
     with without_excuse(but=(Crashed,)):
-        output = construct(student, normal(seed, "table", shape=(10, 6)), device)(ids.to(device))
+        output = construct(student, normal(student.seed, "table", shape=(10, 6)), device)(ids.to(device))
         require(bool(output.any()), NOTHING)
         if output.numel() != 6 * ids.numel():
             check_shape(output, [*ids.shape, 6])
@@ -307,15 +307,15 @@ def device_by_contract(student: Student, seed: int, device: str, ids: Tensor = T
 
 @pytest.mark.rubric("vocab_mixed_devices")
 @contract_first(device_by_contract, "vocab_lookup")
-def test_the_output_is_on_the_device_of_the_ids(student: Student, seed: int, device: str) -> None:
+def test_the_output_is_on_the_device_of_the_ids(student: Student, device: str) -> None:
     """All that this property asks for where there is no second device, of a module that does something."""
-    device_by_contract(student, seed, device, IDS)
+    device_by_contract(student, device, IDS)
 
 
-def purity_by_contract(student: Student, seed: int, dtype: torch.dtype, device: str, largest: int = 8) -> None:
+def purity_by_contract(student: Student, dtype: torch.dtype, device: str, largest: int = 8) -> None:
     """Require ids, the largest of which is the last of the table, and the table to stay the same in either mode."""
-    table = (normal(seed, "table", shape=(9, 4)) * 8).to(dtype)
-    ids = integers(seed, "ids", 9, shape=(2, 5), low=1, high=8)
+    table = (normal(student.seed, "table", shape=(9, 4)) * 8).to(dtype)
+    ids = integers(student.seed, "ids", 9, shape=(2, 5), low=1, high=8)
     ids[1, 2] = largest
     module = construct(student, table, device)
     with without_excuse(but=(Crashed,)):
@@ -332,9 +332,9 @@ def purity_by_contract(student: Student, seed: int, dtype: torch.dtype, device: 
 @pytest.mark.rubric("vocab_purity")
 @dtypes
 @contract_first(purity_by_contract, "vocab_lookup", *REFUSES)
-def test_ids_and_table_stay_as_they_were(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
+def test_ids_and_table_stay_as_they_were(student: Student, dtype: torch.dtype, device: str) -> None:
     try:
-        purity_by_contract(student, seed, dtype, device, largest=7)
+        purity_by_contract(student, dtype, device, largest=7)
     except Crashed as crash:
         if dtype is torch.float32:
             raise
@@ -342,20 +342,20 @@ def test_ids_and_table_stay_as_they_were(student: Student, seed: int, dtype: tor
 
 
 @pytest.mark.rubric("vocab_purity")
-def test_earlier_calls_leave_no_trace(student: Student, seed: int, device: str) -> None:
+def test_earlier_calls_leave_no_trace(student: Student, device: str) -> None:
     """The module may keep a wider copy of its table."""
     charged = {torch.bfloat16: ("vocab_lookup", *REFUSES), torch.float32: ("vocab_lookup",)}
     check_in_16_bits(
-        partial(check_vocab_history, student, seed, device), lambda fault, dtype: student.excuse(fault, charged[dtype])
+        partial(check_vocab_history, student, device), lambda fault, dtype: student.excuse(fault, charged[dtype])
     )
 
 
 def check_vocab_history(
-    student: Student, seed: int, device: str, dtype: torch.dtype, excuse: Callable[[StudentFault], None]
+    student: Student, device: str, dtype: torch.dtype, excuse: Callable[[StudentFault], None]
 ) -> None:
     """Require every call of a history to answer as on a new module."""
-    first, second = (normal(seed, "history", which, shape=(9, 4)).to(dtype) for which in range(2))
-    ids = integers(seed, "calls", shape=(3, 4, 12), low=1, high=8)  # the first and the last may be refused
+    first, second = (normal(student.seed, "history", which, shape=(9, 4)).to(dtype) for which in range(2))
+    ids = integers(student.seed, "calls", shape=(3, 4, 12), low=1, high=8)  # the first and the last may be refused
     ids[:, 2, 5:7] = torch.tensor([2, 6])
     updates = [Step(update=(table,)) for table in (second, first)]
     alike = Step(other=lambda: construct(student, second, device), alike=True)
@@ -364,9 +364,9 @@ def check_vocab_history(
     check_history(lambda tables: construct(student, tables[0], device), steps, (first,), excuse)
 
 
-def gradients_by_contract(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
-    table = table_for_gradients(seed, dtype)
-    check_gradients(student, rows_by_contract(table, ALL), table, seed, device, by_contract=True)
+def gradients_by_contract(student: Student, dtype: torch.dtype, device: str) -> None:
+    table = table_for_gradients(student.seed, dtype)
+    check_gradients(student, rows_by_contract(table, ALL), table, device, by_contract=True)
 
 
 def table_for_gradients(seed: int, dtype: torch.dtype) -> Tensor:
@@ -377,12 +377,12 @@ def table_for_gradients(seed: int, dtype: torch.dtype) -> Tensor:
 @pytest.mark.rubric("vocab_backward")
 @contract_first(gradients_by_contract, "vocab_lookup", "vocab_purity")
 @dtypes
-def test_gradients_add_up_over_repeated_ids(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
-    table = table_for_gradients(seed, dtype)
+def test_gradients_add_up_over_repeated_ids(student: Student, dtype: torch.dtype, device: str) -> None:
+    table = table_for_gradients(student.seed, dtype)
     rows = read_rows(lambda: construct(student, table, device), torch.arange(7, device=device), table, (1, 7))
     try:
         require_something(rows)
-        check_gradients(student, rows, table, seed, device)
+        check_gradients(student, rows, table, device)
     except Crashed:
         if dtype is torch.float32:
             raise
@@ -418,9 +418,7 @@ def is_changed(module: StudentModule, table: Tensor, ids: Tensor) -> bool:
     return held is not None and not torch.equal(rows_held(held, table, ALL).cpu(), table)
 
 
-def check_gradients(
-    student: Student, rows: Rows, table: Tensor, seed: int, device: str, *, by_contract: bool = False
-) -> None:
+def check_gradients(student: Student, rows: Rows, table: Tensor, device: str, *, by_contract: bool = False) -> None:
     """Require the gradients that follow from the rows that single ids give.
 
     Where they follow from a reading, a few ids come in one row, without the last id, in training, and no call comes
@@ -429,14 +427,14 @@ def check_gradients(
     for row in SENT:
         if row.dtype is table.dtype:
             readings = row._replace(ids=row.ids[:7], batch=1, training=True, between=False)
-            check_sent(student, row if by_contract else readings, rows, table, seed, device)
+            check_sent(student, row if by_contract else readings, rows, table, device)
 
 
-def check_sent(student: Student, row: Sent, rows: Rows, table: Tensor, seed: int, device: str) -> None:
+def check_sent(student: Student, row: Sent, rows: Rows, table: Tensor, device: str) -> None:
     """Require the gradient of one call."""
     ids = row.ids + [6, 6] * (row.batch > 1)
     where = torch.tensor([one for one in ids if not bool(rows.given[one].isnan().any())])
-    upstream = upstream_integers(seed, (len(where), 5), row.dtype, small=not rows.has_digits_of(table))
+    upstream = upstream_integers(student.seed, (len(where), 5), row.dtype, small=not rows.has_digits_of(table))
     what = say(OF_GRADIENT, dtype=name(row.dtype), rows=f"{ids[:TOLD]}"[:-1] + (", …]" if len(ids) > TOLD else "]"))
 
     def check(batch: int, training: bool) -> None:
