@@ -196,10 +196,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
         told(GIVES, seen="no row of the table", case="any_number_of_ids"),  # as many ids as features
         told("{dtype} output", dtype="float32", case="every_batch_row_and_head_turns"),
     ),
-    "parameter_dtype": (
-        told(made.DTYPE, made.DTYPE_WHEN, lacks=(made.REDRAWN,)),
-        DTYPE_DIFFERS,
-    ),
+    "parameter_dtype": (told(made.DTYPE, made.DTYPE_WHEN, lacks=(made.REDRAWN,)), DTYPE_DIFFERS),
     "parameter_size": (OTHER_SIZE, SHAPE_DIFFERS),
     "bad_sizes_accepted": (told("{sizes} is accepted; it must raise an error"),),
     "bad_sizes_unnamed": (told("the error raised for {sizes} does not name {size}"),),

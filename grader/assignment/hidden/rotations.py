@@ -230,13 +230,7 @@ CALLS = (
         between=SWITCHING,
     ),
     Calls(
-        2,
-        (5, 1, 12, 11, 5, MIDDLE, 5, 24, 24, 11),
-        dynamic=True,
-        training=False,
-        recording=False,
-        base=37,
-        beside=True,
+        2, (5, 1, 12, 11, 5, MIDDLE, 5, 24, 24, 11), dynamic=True, training=False, recording=False, base=37, beside=True
     ),
     Calls(
         3,

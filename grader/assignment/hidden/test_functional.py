@@ -185,11 +185,7 @@ def test_a_quarter_turn_moves_each_pair(student: Student, dim: int, device: str)
 
 
 def check_pairs(
-    student: Student,
-    dim: int,
-    device: str,
-    shape: tuple[int, int, int],
-    others: Sequence[int] = PAIRED,
+    student: Student, dim: int, device: str, shape: tuple[int, int, int], others: Sequence[int] = PAIRED
 ) -> None:
     """A fault says for which of the other head dimensions the same is right."""
     x, cos, sin = turns(student.seed, "x", dim, torch.float32, torch.float32, shape)

@@ -191,13 +191,7 @@ def check_against_rows(student: Student, dtype: torch.dtype, device: str) -> Non
 
 
 def check_shard_gradient(
-    student: Student,
-    rows: Rows,
-    ids: Tensor,
-    table: Tensor,
-    row: Sent,
-    device: str,
-    training: bool = True,
+    student: Student, rows: Rows, ids: Tensor, table: Tensor, row: Sent, device: str, training: bool = True
 ) -> None:
     """Require the gradient that follows from the rows that single ids give."""
     place = (row.rank, row.world)

@@ -85,10 +85,7 @@ def told_draw(value: Tensor, wrong: Tensor, law: Draw, other: Draw, seed: int, d
         clamped = not wrong.all() and any(torch.equal(beyond, wrong) for beyond in (right > at, right < at))
         return (BOUNDED if clamped else look,)
     moments = {"mean": in_two_decimals(float(value.mean())), "std": in_two_decimals(float(value.std()))}
-    others = (
-        UNKNOWN,
-        say("their mean is {mean}, their standard deviation {std}", **moments),
-    )
+    others = (UNKNOWN, say("their mean is {mean}, their standard deviation {std}", **moments))
     if law.kind == "normal" and not law.second:  # every seed gives the same
         default = replace(law, second=1.0).numbers(value.shape, seed, torch.float32, device).to(dtype).cpu().double()
         unheard = _fitted(value, default) and float((value - default).abs().max()) < STATED
