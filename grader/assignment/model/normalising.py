@@ -323,7 +323,7 @@ def normalising(student: Student) -> Normalising:
 
 
 def require_division(student: Student) -> Normalising:
-    """The same, of a module that normalises at all.
+    """What :func:`normalising` finds, of a module that normalises at all.
 
     Raises:
         WrongAnswer: If it does not.
