@@ -128,7 +128,7 @@ def test_every_token_is_rotated_as_if_it_were_alone(device):
 @pytest.mark.rubric("rotary_broadcast")
 @pytest.mark.parametrize("shape", [(2, 1, 3, 8), (1, 3, 1, 8), (2, 1, 1, 8)], ids=str)
 def test_a_dimension_of_one_stays(shape, device):
-    """A single position, batch row or head: the output has the shape of the input all the same.
+    """A single position, batch row or head: the output still has the shape of the input.
 
     只有一个位置、一行 batch 或一个 head 时，输出的形状仍与输入相同。
     """
@@ -140,7 +140,7 @@ def test_a_dimension_of_one_stays(shape, device):
 @pytest.mark.rubric("rotary_dtype")
 @pytest.mark.parametrize("table_dtype", ["float32", "float16", "bfloat16"], ids="tables-{}".format)
 def test_the_output_has_the_dtype_of_the_input(table_dtype, dtype, device):
-    """Whatever dtype the tables have, the output has that of the input.
+    """Whatever the tables' dtype, the output has the input's dtype.
 
     不论表是什么 dtype，输出的 dtype 都与输入相同。
     """
@@ -167,7 +167,7 @@ def test_short_tables_cost_a_float32_input_no_digits(table_dtype, device):
 
 @pytest.mark.rubric("rotary_backward")
 def test_the_gradient_turns_back_by_the_same_angle(dtype, device):
-    """Backwards, the turn is by minus the angle: upstream (1, 0) becomes (cos, -sin), and (0, 1) becomes (sin, cos).
+    """Backwards, the rotation is by -angle: upstream (1, 0) becomes (cos, -sin), and (0, 1) becomes (sin, cos).
 
     反向传播时转的是相反的角度：上游梯度 (1, 0) 变为 (cos, -sin)，(0, 1) 变为 (sin, cos)。
     """

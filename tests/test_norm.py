@@ -86,7 +86,7 @@ def test_a_group_of_equal_numbers_comes_out_as_ones(device):
 
 @pytest.mark.rubric("norm_groups")
 def test_a_group_of_1_5_5_7_is_divided_by_5(device):
-    """1² + 5² + 5² + 7² = 4 · 5², wherever the 7 is; neither the magnitudes nor the largest of them say so.
+    """1² + 5² + 5² + 7² = 4 · 5², wherever the 7 is; neither the mean magnitude nor the largest is 5.
 
     1² + 5² + 5² + 7² = 4 · 5²，不论 7 在哪个位置；绝对值的平均和最大值都不是 5。
     """
@@ -141,7 +141,7 @@ def test_feature_j_is_scaled_by_gamma_j(dtype, device):
 @pytest.mark.rubric("norm_dtype_and_shape")
 @pytest.mark.parametrize("gamma_dtype", ["float32", "float16", "bfloat16"], ids="gamma-{}".format)
 def test_the_output_has_shape_dtype_and_device_of_the_input(gamma_dtype, dtype, device):
-    """Whatever dtype gamma has, and with one row or position, too, the output has the input's shape, dtype and device.
+    """Whatever gamma's dtype, and even with one row or position, the output has the input's shape, dtype and device.
 
     不论 gamma 是什么 dtype，只有一行或一个位置时也一样，输出的形状、dtype 和 device 都与输入相同。
     """
@@ -246,7 +246,7 @@ def _seeded(seed, device):
 
 @pytest.mark.rubric("norm_init_and_reset")
 def test_reset_parameters_restores_the_first_values(dtype, device):
-    """The same seed and range give the same values, however often they are asked, and whatever other modules have.
+    """The same seed and range give the same values on every reset, whatever other modules hold.
 
     同样的种子和范围得到同样的值，调用多少次、另有什么模块都一样。
     """
@@ -262,7 +262,7 @@ def test_reset_parameters_restores_the_first_values(dtype, device):
 
 @pytest.mark.rubric("norm_init_and_reset")
 def test_gamma_is_drawn_on_the_device_that_is_asked_for(elsewhere):
-    """The generator is on gamma's own device; on a second device a seed gives other numbers than on the CPU.
+    """The generator is on gamma's own device: on a second device, a seed gives other numbers than on the CPU.
 
     generator 与参数在同一个设备上；在第二个设备上，同一个种子得到的数与 CPU 上不同。
     """
@@ -318,7 +318,7 @@ def test_the_output_is_on_the_device_of_the_input(device):
 
 @pytest.mark.rubric("norm_registration_and_arguments")
 def test_gamma_is_the_only_parameter(dtype, device):
-    """One nn.Parameter with h elements in the dtype and on the device asked for, trainable; no buffers.
+    """One trainable nn.Parameter with h elements, with the requested dtype and device; no buffers.
 
     只有一个含 h 个元素、可训练的 nn.Parameter，dtype 和 device 按参数指定；没有 buffer。
     """
@@ -420,7 +420,7 @@ def test_evaluation_mode_stops_no_gradient(device):
 
 @pytest.mark.rubric("norm_purity")
 def test_input_and_gamma_stay_as_they_were(dtype, device):
-    """A call only reads both, in training and in evaluation mode: the caller still needs the input, at least to add it.
+    """A call only reads both, in train and in eval mode: the caller still needs the input, for the residual at least.
 
     调用只读取二者，不论是 train 还是 eval：调用 forward 的一方还要用这个输入，至少残差连接要用。
     """
@@ -450,7 +450,7 @@ def test_train_and_eval_agree(device):
 @pytest.mark.rubric("norm_purity")
 @pytest.mark.parametrize("gamma_dtype", [torch.float32, torch.bfloat16], ids=["gamma-float32", "gamma-bfloat16"])
 def test_earlier_calls_leave_no_trace(gamma_dtype, device):
-    """After calls with other inputs, another module and a changed gamma, a module answers as a new one does.
+    """After other inputs, another module and a changed gamma, a module gives the output of a new one.
 
     处理过别的输入、建过别的模块、改过 gamma 之后，结果与新建的模块相同。
     """

@@ -142,7 +142,7 @@ def test_scores_depend_on_the_distance_only(device):
 
 @pytest.mark.rubric("rope_base")
 def test_forward_returns_only_the_embedded_input(device):
-    """One tensor, with the shape, dtype and device of the input, and no tables beside it.
+    """A single tensor with the shape, dtype and device of the input; no tables are returned.
 
     只返回一个张量，形状、dtype 和 device 都与输入相同；不附带返回表。
     """
@@ -254,7 +254,7 @@ def test_growth_stretches_the_base_that_was_given(device):
 @pytest.mark.rubric("rope_static")
 @pytest.mark.parametrize(("seq", "ratio"), [(3, 1), (4, 1), (9, 1), (4, 2), (4, 3)])
 def test_a_long_sequence_leaves_nothing_behind(seq, ratio, device):
-    """With dynamic=False, a module that has seen 20 positions answers as a new one with its k does.
+    """With dynamic=False, a module that has seen 20 positions gives the output of a new one with the same k.
 
     dynamic=False 时，处理过 20 个位置的模块，与以同样的 k 新建的模块结果相同。
     """
@@ -296,7 +296,7 @@ def test_every_growth_is_kept(mode, device):
 @pytest.mark.rubric("rope_buffers")
 @pytest.mark.parametrize(("seq", "rows"), [(3, 8), (15, 16)], ids=["at-first", "after-growth"])
 def test_the_tables_are_buffers_that_state_dict_does_not_list(seq, rows, dtype, device):
-    """The tables have es rows in the dtype asked for, and state_dict() lists none. Here es is {rows} after s = {seq}.
+    """The tables have es rows in the requested dtype, and state_dict() lists none. Here es is {rows} after s = {seq}.
 
     表有 es 行，dtype 按参数指定，state_dict() 里没有表。这里处理过 s = {seq} 之后 es 是 {rows}。
     """
@@ -314,9 +314,9 @@ def test_the_tables_are_buffers_that_state_dict_does_not_list(seq, rows, dtype, 
 
 @pytest.mark.rubric("rope_buffers")
 def test_a_module_beside_another_keeps_its_base(device):
-    """A module with base 16, made later, changes nothing in how the first one grows.
+    """A module with base 16, built later, does not change how the first one grows.
 
-    之后建的 base 为 16 的模块，不影响第一个模块的增长。
+    之后新建的 base 为 16 的模块，不影响第一个模块的扩展。
     """
     used, fresh = build(dynamic=True, device=device), tables_of(build(dynamic=True, device=device), 20, device)
     build(base=16, ratio=3, dynamic=True, device=device)
@@ -378,7 +378,7 @@ def test_gradients_flow_through_the_module(mode, seq, device):
 @pytest.mark.rubric("rope_buffers")
 @pytest.mark.parametrize("moved", ["before-growth", "after-growth"])
 def test_tables_follow_the_module_to_a_second_device(moved, elsewhere):
-    """Moved before or after they have grown, all tables are there, and a longer input finds its own there, too.
+    """Whether moved before or after growth, all tables are on the new device, also those for a longer input.
 
     无论在扩展之前还是之后移动，所有的表都在新的设备上；更长的输入也在那里得到自己的表。
     """

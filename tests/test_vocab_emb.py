@@ -38,7 +38,7 @@ SHARD = {"en": "the shard", "zh": "分片"}
 OWN_IDS = {"en": "for this rank's own ids", "zh": "连本 rank 自己的 id"}
 NO_GRADIENT_FOR_ONE = pytest.mark.hint(
     "one_id",
-    en="One row alone does not receive what its id sends. Is this id treated as padding, as padding_idx does?",
+    en="A single row does not receive its id's gradient. Is this id treated as padding, as padding_idx does?",
     zh="只有一行没有收到它的 id 传来的梯度。是否把这个 id 当成了填充（例如 padding_idx）？",
 )
 EVERY_RANK = pytest.mark.parametrize("rank", range(WORLD), ids="rank-{}".format)
@@ -116,7 +116,7 @@ def test_every_id_gives_the_row_with_its_number(dtype, device):
 
 @pytest.mark.rubric("vocab_lookup")
 def test_a_row_comes_out_bit_for_bit(dtype, device):
-    """Asking for all ids in order copies the table, however odd its numbers.
+    """Looking up all ids in order copies the table, whatever its numbers.
 
     依次查所有 id，得到的就是整张表，不论表里的数多么零碎。
     """
@@ -140,7 +140,7 @@ def test_large_ids_are_not_rounded(dtype, device):
 
 @pytest.mark.rubric("vocab_lookup")
 def test_id_0_is_an_ordinary_id(device):
-    """Row 0 holds a 5 here and comes out like any other: it is no padding.
+    """Row 0 holds a 5 here and comes out like any other: it is not padding.
 
     这里第 0 行全是 5，它与其他行一样被取出：不是填充。
     """
@@ -208,13 +208,13 @@ def test_large_owned_ids_are_not_rounded(dtype, device):
 @pytest.mark.rubric("shard_zeros_elsewhere")
 @pytest.mark.hint(
     "one_id",
-    en="One foreign id alone is answered, the one next to this rank's range. Which comparison lets it in: < or <=, "
+    en="Only one foreign id gives a row, the one next to this rank's range. Which comparison lets it in: < or <=, "
     "> or >=?",
     zh="只有一个其他 rank 的 id 得到了结果，就是紧挨着本 rank 范围的那个。是哪个比较放它进来的：< 还是 <=，> 还是 >=？",
 )
 @EVERY_RANK
 def test_an_id_of_another_rank_gives_zeros(rank, device):
-    """All 16 ids go in; outside 4 r to 4 r + 3 exactly zero comes out, and inside something else than zero.
+    """Of all 16 ids, those outside 4 r to 4 r + 3 give exactly zero, those inside do not.
 
     16 个 id 全部输入：4 r 到 4 r + 3 之外必须得到严格的零，之内则不是零。
     """
@@ -258,7 +258,7 @@ def test_rank_r_draws_right_after_seeding_with_base_seed_plus_r(rank, dtype, dev
 
 @pytest.mark.rubric("shard_registration_and_arguments")
 def test_zeros_have_the_dtype_of_the_shard(dtype, device):
-    """Where every id belongs to another rank, the zeros have the shard's dtype all the same.
+    """Even if every id belongs to another rank, the zeros have the shard's dtype.
 
     所有 id 都属于其他 rank 时，得到的零仍是分片的 dtype。
     """
@@ -359,7 +359,7 @@ def test_a_deviation_of_zero_makes_every_entry_the_mean(kind, device):
 
 @INIT
 def test_reset_parameters_restores_the_first_values(kind, dtype, device):
-    """The same seed gives the same values, however often they are asked, and whatever other modules have.
+    """The same seed gives the same values on every reset, whatever other modules hold.
 
     同样的种子得到同样的值，调用多少次、另有什么模块都一样。
     """
@@ -374,7 +374,7 @@ def test_reset_parameters_restores_the_first_values(kind, dtype, device):
 
 @INIT
 def test_the_draw_is_made_on_the_device_that_is_asked_for(kind, elsewhere):
-    """The generator is on the parameter's own device; on a second device a seed gives other numbers than on the CPU.
+    """The generator is on the parameter's own device: on a second device, a seed gives other numbers than on the CPU.
 
     generator 与参数在同一个设备上；在第二个设备上，同一个种子得到的数与 CPU 上不同。
     """
@@ -391,12 +391,12 @@ def test_the_draw_is_made_on_the_device_that_is_asked_for(kind, elsewhere):
     ONE_RANK,
     pytest.mark.hint(
         "shape",
-        en="Which rows does your parameter hold? Is one of them no row of this rank, such as a row of zeros?",
+        en="Which rows does your parameter hold? Is one of them not a row of this rank, such as a row of zeros?",
         zh="你的参数里有哪些行？其中有没有不属于本 rank 的行，例如一行零？",
     ),
 )
 def test_there_is_one_parameter(kind, dtype, device):
-    """One trainable nn.Parameter, [v, e] or for a rank [v / w, e], in the dtype and on the device asked for.
+    """One trainable nn.Parameter, [v, e] or for a rank [v / w, e], with the requested dtype and device.
 
     只有一个可训练的 nn.Parameter：整张表是 [v, e]，一个 rank 的分片是 [v / w, e]，dtype 和 device 按参数指定。
     """
@@ -429,7 +429,7 @@ def test_leaving_an_argument_out_means_its_default(layer, argument, value, devic
 
 @OUTPUT
 def test_the_output_follows_the_dtype_of_the_parameter(kind, dtype, device):
-    """It is the dtype that the parameter has now, also after module.to(dtype); modes and cut-out ids change nothing.
+    """The output has the parameter's current dtype, also after module.to(dtype), in both modes and for sliced ids.
 
     输出的 dtype 取自参数现在的 dtype，模块转换之后也是如此；train、eval 以及切片得到的 id 都不影响。
     """
@@ -495,7 +495,7 @@ def test_a_call_changes_neither_ids_nor_rows(kind, device):
 
 @both(pytest.mark.rubric("vocab_purity"), pytest.mark.rubric("shard_purity"), EVERY)
 def test_earlier_calls_leave_no_trace(kind, device):
-    """After calls with other ids, and with other rows, a module answers as a new one does.
+    """After other ids and other rows, a module gives the output of a new one.
 
     处理过别的 id、换过各行的值之后，结果与新建的模块相同。
     """

@@ -1,8 +1,8 @@
 """``python -m grader.assignment.demo``: train the model of ``make demo`` again, in minutes on one core.
 
-It learns with the reference's layers, on sequences of at most 64 characters. Then all weights are kept, and LayerNorms
-are fitted in the place of its norms: they stand in for a student's norm that is still to write. The file that is
-written holds no answer of a task; for positions it has matrices in a basis drawn at random, not tables of angles.
+It learns with the reference's layers, on sequences of at most 64 characters. Then the weights are frozen, and
+LayerNorms are fitted in place of its norms: stand-ins for a norm that the student has not written yet. The file holds
+no answer to a task; for positions it has matrices in a random basis, not tables of angles.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """``make bench`` measures each step of grading beside a baseline of the same run, for ``grader/docs/performance.md``.
 
-Steps and baselines are measured in turn, three times, so that a machine that slows down affects both. A number as
-argument is the size of the class, for a busy machine; its mix is the same. Nothing at the top imports torch, since the
-coordinator does without it.
+Steps and baselines are measured in turn, three times, so that a machine that slows down affects both.
 """
+
+# No import at the top imports torch, since the coordinator does without it.
 
 from __future__ import annotations
 
@@ -275,7 +275,9 @@ def page(size: int) -> Iterator[str]:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m grader.lab.bench", description=__doc__)
-    parser.add_argument("size", type=int, nargs="?", default=400, help="submissions in the class (%(default)s)")
+    parser.add_argument(
+        "size", type=int, nargs="?", default=400, help="submissions in the class, of the same mix (%(default)s)"
+    )
     chosen = parser.parse_args()
     with one_line():
         rubric_or_exit(ASSIGNMENT)

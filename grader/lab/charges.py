@@ -1,7 +1,7 @@
 """``python -m grader.lab.charges``: does each mistake cost the properties that it breaks, and no others?
 
-Wrong variants, slips alone and pairs of slips are judged; so are valid variants. Printed is how many are caught, how
-many are charged exactly, and how many get a hint that names another cause.
+Judges wrong variants, single slips, pairs of slips and valid variants. Prints how many are caught, how many are charged
+exactly, and how many get a hint that names another cause.
 """
 
 from __future__ import annotations

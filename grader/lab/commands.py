@@ -18,7 +18,7 @@ from grader.core.rubric import LANGUAGES
 def verify(
     out: Annotated[Path, typer.Option(help="Output file of the kill table.")] = Path("build/kill-table.md"),
     seeds: Annotated[int, typer.Option(min=1, help="Number of seeds.")] = 2,
-    all_styles: Annotated[bool, typer.Option("--all-styles", help="All correct styles instead of a sample.")] = False,
+    all_styles: Annotated[bool, typer.Option("--all-styles", help="Judge all correct styles, not a sample.")] = False,
     jobs: Annotated[int, typer.Option(min=1, help="Judges to run in parallel.")] = os.cpu_count() or 1,
 ) -> None:
     """Test the grader on submissions and attacks with known outcomes, and write the kill table."""

@@ -85,7 +85,7 @@ def grade(
     without: Annotated[
         list[str] | None, advanced(help=f"Disable one of {', '.join(LAYERS)}, to see the effect.")
     ] = None,
-    plain: Annotated[bool, advanced("--plain", help="Each property in a new process; slower, same reports.")] = False,
+    plain: Annotated[bool, advanced("--plain", help="A new process for each property; slower, same reports.")] = False,
     request_s: Annotated[float, advanced(min=0.1, help="Time limit for one call, in seconds.")] = Limits.request_s,
     submission_s: Annotated[
         float, advanced(min=1, help="Time limit for a submission, in seconds.")

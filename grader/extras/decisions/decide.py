@@ -75,7 +75,7 @@ def decide(
     ] = None,
     all_with: Annotated[
         str | None,
-        typer.Option(metavar="PROPERTY[:MISTAKE]", help="Set the property to --points for all who lost it alike."),
+        typer.Option(metavar="PROPERTY[:MISTAKE]", help="Set --points for all who lost it in the same way."),
     ] = None,
     without: Annotated[
         list[str] | None, typer.Option("--except", metavar="WHO", help="A student whom --all-with leaves out.")

@@ -35,7 +35,7 @@ def reproduce(
     ] = False,
     lang: Annotated[str, typer.Option(help="Language of titles and hints: en or zh.")] = "",
 ) -> None:
-    """Rerun a student's simplest failing case: its requests, the replies, and where it fails."""
+    """Rerun a student's simplest failing case: show its requests, the replies, and where it fails."""
     language = language_of(lang)
     identifier = find(out, student)
     before = read_report(out, identifier)

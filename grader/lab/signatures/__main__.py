@@ -1,7 +1,7 @@
 """``python -m grader.lab.signatures``: write the signatures by which the public tests recognise known mistakes.
 
 ``signatures.json`` is for students: a release is refused if it holds anything but signatures, and names and hints of
-the rubric's misconceptions. ``make signatures`` writes it again when something has changed that it is made from.
+the rubric's misconceptions. ``make signatures`` rewrites it only if one of its inputs has changed.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def review(
     browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
     lang: Annotated[str, typer.Option(help="Language of the page: en or zh. Default: the locale.")] = "",
 ) -> None:
-    """Review submissions that need a person, on a local page: the code beside what failed, and the decision.
+    """Review and decide on submissions in a local page: code, failures and proposed points side by side.
 
     Anyone with the printed URL can read and decide, so keep it private. Ctrl-C stops the server.
     """

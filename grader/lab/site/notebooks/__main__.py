@@ -135,9 +135,7 @@ def grade(
 
 @app.command(name="handbook")
 def write_handbook(
-    site: Annotated[
-        str, typer.Option(help="https address at which the public will read it: also writes the site.")
-    ] = "",
+    site: Annotated[str, typer.Option(help="Public https address; also writes the public edition.")] = "",
 ) -> None:
     """Write the executed notebooks as HTML pages that need no network; with --site, also a public edition."""
     if site and not site.startswith("https://"):
