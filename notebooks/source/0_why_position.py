@@ -168,9 +168,9 @@ to_touch("order", {"words": one.split(), "token": parts[0], "place": parts[1]})
 # Write `order_gap`: by how much "shuffle, then apply the layer" differs from "apply the layer, then shuffle".
 # `x[order]` is $\Pi X$.
 #
-# Below each exercise stand some of its checks; the grader has more, on other inputs.
+# Below each exercise are some of its checks; grading uses more, on other inputs.
 #
-# Hint: The layer is used twice: on the shuffled rows, and on the rows as they stand. The second output still has to be
+# Hint: The layer is used twice: on the shuffled rows, and on the original ones. The second output still has to be
 # shuffled.
 #
 # Hint: A difference may be negative: absolute values first, then the largest. `.item()` makes a `float` of it.
@@ -261,8 +261,8 @@ with quiet():
 # not change, whatever follows. Mask the scores *before* the softmax: weights that are removed after it no longer add up
 # to one, and where those left were rounded to 0, dividing by their sum fails.
 #
-# Hint: In the scores, `[n, n]`, a row belongs to a query, a column to a key. What has to go lies strictly above the
-# diagonal: `torch.triu` picks a triangle; its second argument says whether the diagonal belongs to it.
+# Hint: In the scores, `[n, n]`, a row belongs to a query, a column to a key. The entries to remove lie strictly above
+# the diagonal: `torch.triu` picks a triangle; its second argument says whether the diagonal belongs to it.
 #
 # Hint: `masked_fill` takes a mask of bools and sets these scores to $-\infty$. Do not make the mask by a product: 0
 # times infinity is nan.

@@ -2,8 +2,8 @@
 # # 1 · Integer, binary, sinusoidal, learned
 #
 # Four codes came before RoPE, and the failure of each points at the next. All are used in the same way: the code of
-# position $p$ is a vector $\mathrm{PE}(p)$ of $d$ numbers, as many as the embedding $x_p$ of the token there has, and
-# the two are **added** before the first layer.
+# position $p$ is a vector $\mathrm{PE}(p)$ of $d$ numbers, as long as the embedding $x_p$ of the token there, and the
+# two are **added** before the first layer.
 
 # %% [markdown] lang="zh"
 # # 1 · 整数、二进制、正弦、可学习
@@ -625,8 +625,8 @@ plt.show()
 # ## Fourth idea: learn it
 #
 # Train a table with one row for each position ([Gehring et al., 2017, section 3.1](https://arxiv.org/abs/1705.03122v3);
-# BERT and GPT-2 do so). Texts that do not reach a row do not train it. Nor do sinusoids read longer texts by
-# themselves, rule or not: notebook 6 watches both.
+# BERT and GPT-2 do so). Texts that do not reach a row do not train it. Sinusoids do not read longer texts by themselves
+# either: notebook 6 tests both.
 #
 # **Next:** [notebook 2](2_deriving_rope.ipynb): which code makes the score of two tokens depend on their contents and
 # their distance, and on nothing else?

@@ -2,8 +2,8 @@
 # # 2 · Deriving RoPE
 #
 # Write down what attention scores should obey, and solve for the code: out comes one family, **rotate the query and the
-# key**. This is the rotary position embedding, RoPE, of [Su et al., 2021](https://arxiv.org/abs/2104.09864v5), which [a
-# post of Su's](https://kexue.fm/archives/8265) told first. (LLaMA was not its first model:
+# key**. This is the rotary position embedding, RoPE, of [Su et al., 2021](https://arxiv.org/abs/2104.09864v5), first
+# described in [a post by Su](https://kexue.fm/archives/8265). (LLaMA was not its first model:
 # [GPT-J](https://github.com/kingoflolz/mesh-transformer-jax), [GPT-NeoX-20B](https://arxiv.org/abs/2204.06745) and
 # [PaLM](https://arxiv.org/abs/2204.02311) were earlier.)
 
@@ -129,7 +129,7 @@ use_style()
 # ## Solving for the code
 #
 # Write $f(x, p) = r(x, p)\, e^{\mathrm{j} \varphi(x, p)}$. Lengths multiply, the angle of the starred factor is
-# subtracted, so the demand falls apart into two:
+# subtracted, so the demand splits into two:
 #
 # $$
 # r(q, m)\, r(k, n) = |g(q, k, m - n)|, \qquad \varphi(q, m) - \varphi(k, n) = \mathrm{arg}\, g(q, k, m - n) .
@@ -152,8 +152,8 @@ use_style()
 # \varphi(q, m) - \mathrm{arg}\, q = \varphi(k, m) - \mathrm{arg}\, k .
 # $$
 #
-# The left side knows nothing of $k$, the right side nothing of $q$. So both equal something that depends on $m$ alone,
-# $\psi(m)$: the turn that position $m$ gives to *every* vector, with $\psi(0) = 0$.
+# The left side does not contain $k$, the right side does not contain $q$. So both equal something that depends on $m$
+# alone, $\psi(m)$: the turn that position $m$ gives to *every* vector, with $\psi(0) = 0$.
 #
 # **3. The turns are an arithmetic progression.** Take $m = n + 1$. The right side is $\mathrm{arg}\, g(q, k, 1)$,
 # whatever $n$ is; the left side is, by step 2,
@@ -359,7 +359,7 @@ plt.show()
 # \theta_i = b^{-2i/d}, \qquad i = 0, 1, \dots, d/2 - 1, \qquad b = 10000 .
 # $$
 #
-# The **base** $b$ is a setting. Two things are often told wrongly:
+# The **base** $b$ is a setting. Two things are often stated wrongly:
 #
 # - *Which pairs?* Pairs of **features**, never of tokens; and each feature is in exactly one of them,
 #   $(x_0, x_1), (x_2, x_3), \dots$ in the paper: $d/2$ pairs, not all $d(d-1)/2$. (Other ways of pairing: notebook 3.)
@@ -561,9 +561,9 @@ with quiet():
 # - *And every power does it.* $(A^m q)^\top A^n k = q^\top A^{n-m} k$ if $A$ is orthogonal, since
 #   $(A^m)^\top = A^{-m}$.
 #
-# The form of $A$ is what linear algebra knows of every orthogonal matrix. Two entries $1$, or two $-1$, are a pair with
-# the angle $0$ or $\pi$. For even $d$ one thing can be left over, if $\det A = -1$: a feature that stays beside one
-# that flips at every step, and tells even distances from odd ones. That is all that was lost.
+# Every orthogonal matrix has this form. Two entries $1$, or two $-1$, are a pair with the angle $0$ or $\pi$. For even
+# $d$ one thing can be left over, if $\det A = -1$: a feature that stays beside one that flips at every step, and tells
+# even distances from odd ones. That is all that was lost.
 #
 # $W_Q$ and $W_K$ can absorb the change of basis ([Su, 2022](https://kexue.fm/archives/9403)). So up to that flip, and
 # to the choice of speeds, RoPE is the general solution. The next cell finds it in a random orthogonal matrix, with the

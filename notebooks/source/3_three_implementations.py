@@ -1,8 +1,8 @@
 # %% [markdown] lang="en"
 # # 3 · Three implementations, one permutation
 #
-# Notebook 2 ended with a matrix $R_p$, nearly all zeros, by which nobody multiplies. Three implementations are in use,
-# each a few lines long, and you will write all three.
+# Notebook 2 ended with a matrix $R_p$ of nearly all zeros, with which no program multiplies. Three implementations are
+# in use, each a few lines long, and you will write all three.
 #
 # Two of them agree number by number. The third pairs other features, and a single permutation leads from one to the
 # other. So *half-split or adjacent, which one is right?* (transformers
@@ -777,8 +777,8 @@ plt.show()
 #
 # Hint: A running sum along the row, which accepts bools, counts the real tokens up to and including this one.
 #
-# Hint: Compare this count with what is asked, at the first real token and at the padding before it: each is mended by
-# one operation.
+# Hint: Compare this count with what is asked, at the first real token and at the padding before it: one operation fixes
+# each.
 
 # %% [markdown] lang="zh"
 # ### 练习 3.6 · 数真实的 token（1 分）

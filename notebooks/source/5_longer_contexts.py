@@ -434,8 +434,8 @@ assert (fast_enough, round(8 ** (92 / 126), 2), round(8 ** (126 / 92), 2)) == (4
 #
 # ## Dynamic: only as much as needed
 #
-# Every remedy so far also changes *short* texts, for which nothing needed mending. YaRN, section 3.3, lets the
-# factor follow the present length $l$: with
+# Every remedy so far also changes *short* texts, which needed none. YaRN, section 3.3, lets the factor follow the
+# present length $l$: with
 #
 # $$
 # \kappa(l) = \max\Big(1, \frac{l}{L}\Big)
@@ -479,7 +479,7 @@ assert (fast_enough, round(8 ** (92 / 126), 2), round(8 ** (126 / 92), 2)) == (4
 #
 # Hint: First $\kappa$ from the length, by the second formula above; then the base from $\kappa$, as in exercise 5.3.
 #
-# Hint: At $l = L$, what is $\kappa$, whatever $f$ is? So it is enough to see to it that no length below $L$ gets in.
+# Hint: At $l = L$, what is $\kappa$, whatever $f$ is? So you only have to keep lengths below $L$ out.
 
 # %% [markdown] lang="zh"
 # ### 练习 5.4 · 底数跟着长度走（2 分）
@@ -627,7 +627,7 @@ def stale(queries: Tensor, keys: Tensor, base_at) -> Tensor:
 
 
 # %% [markdown] lang="en"
-# ### Exercise 5.5 · Mend the cache (2 points)
+# ### Exercise 5.5 · Fix the cache (2 points)
 #
 # Write `decode`, as `stale` but right: at each step, all keys seen so far are rotated with the base of the present
 # length, `base_at(step + 1)`.
@@ -785,8 +785,8 @@ plt.show()
 #
 # Hint: Between $\alpha$ and $\beta$ turns, $\gamma$ is a straight line. What is it at $\alpha$, what at $\beta$?
 #
-# Hint: Outside, the line would go below 0 and above 1; `clamp` cuts it off. If all is
-# turned round, remember who keeps its frequency: the pair with many turns.
+# Hint: Outside, the line would go below 0 and above 1; `clamp` cuts it off. If your result is reversed, remember which
+# pair keeps its frequency: the one with many turns.
 
 # %% [markdown] lang="zh"
 # ### 练习 5.6 · 论文的斜坡（2 分）

@@ -2,8 +2,8 @@
 # # 7 · ALiBi and NoPE
 #
 # **ALiBi** lowers the scores of far keys. **NoPE** adds nothing, and the model has to count for itself. In notebook 6,
-# ALiBi coped best with texts far longer than those of training. Here you will build it, see why it holds out, and what
-# it pays.
+# ALiBi coped best with texts far longer than those of training. Here you will build it, and see why it holds up and
+# what it costs.
 
 # %% [markdown] lang="zh"
 # # 7 · ALiBi 与 NoPE
@@ -207,8 +207,8 @@ with quiet():
 #
 # Hint: Each head multiplies this table by its slope, with a minus. For that the slopes need two more dimensions.
 #
-# Hint: Ahead is where the distance is negative. Put $-\infty$ there at the end, with `masked_fill`; in a product with
-# infinity, 0 would become nan.
+# Hint: Keys ahead have a negative distance. Put $-\infty$ there at the end, with `masked_fill`; a product of 0 and
+# infinity is nan.
 
 # %% [markdown] lang="zh"
 # ### 练习 7.2 · 偏置与掩码合一（3 分）
@@ -280,9 +280,9 @@ with quiet():
 # \frac{e^{S_n + c}}{\sum_j e^{S_j + c}} = \frac{e^c\, e^{S_n}}{e^c \sum_j e^{S_j}} = \frac{e^{S_n}}{\sum_j e^{S_j}} .
 # $$
 #
-# Softmax is **invariant to shifts**. Now $-\rho_h (m - n) = \rho_h n - \rho_h m$, and within the row of query
-# $m$ the term $-\rho_h m$ is such a constant. It may go, if no key ahead gets in: one row of $K$ numbers
-# serves all queries.
+# Softmax is **invariant to shifts**. Now $-\rho_h (m - n) = \rho_h n - \rho_h m$, and within the row of query $m$ the
+# term $-\rho_h m$ is such a constant. It can be dropped, as long as no key ahead gets in: one row of $K$ numbers serves
+# all queries.
 
 # %% [markdown] lang="zh"
 # ## 一行就够了
@@ -349,7 +349,7 @@ with quiet():
     ### END HIDDEN TESTS
 
 # %% [markdown] lang="en"
-# ## Why it holds out, and what it pays
+# ## Why it holds up, and what it costs
 #
 # How far can a head look? Let all dot products of a row, divided by $\sqrt d$, lie between $-U$ and $U$, and let the
 # text have $L$ tokens. The keys at distance $D$ or more get at most

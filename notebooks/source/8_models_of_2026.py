@@ -225,11 +225,13 @@ assert max(range(1, 60), key=lambda tenths: needle(tenths / 10, most, SPREAD)) =
 # Here $q$ has $d$ features, and $q'$ and $k'$ have $d'$. The cache holds $c_n$ and the rotated $k'_n$: 576 numbers for
 # each token in place of 32,768.
 #
-# Su reads the layer in two ways ([2024](https://kexue.fm/archives/10091), [2025](https://kexue.fm/archives/11111)). *While a model writes*, each new token
-# reads the whole cache, so its size sets the pace: for 128 heads of 128 features, 32,768 numbers for each token if every head has keys and values
-# of its own, 2,048 if 16 heads share them, 256 if all do. Which attention is best at a given size? Write the keys and values of all groups as
-# one vector $c$; what makes them of $c$ goes to the queries and to the output, as $U$ did above. What is left is one head's cache that is key
-# and value at once, as large as allowed. All sharing is a special case of it, and MLA, while it writes, is just that.
+# Su reads the layer in two ways ([2024](https://kexue.fm/archives/10091), [2025](https://kexue.fm/archives/11111)).
+# *While a model writes*, each new token reads the whole cache, so its size sets the pace: for 128 heads of 128
+# features, 32,768 numbers for each token if every head has keys and values of its own, 2,048 if 16 heads share them,
+# 256 if all do. Which attention is best at a given size? Write the keys and values of all groups as one vector $c$; the
+# matrices that make them from $c$ go to the queries and to the output, as $U$ did above. What is left is the cache of
+# one head, key and value at once, as large as allowed. All sharing is a special case of it, and MLA, while it writes,
+# is just that.
 #
 # *In training*, multiplications set the pace, and they go with the features of each head: there one wants many narrow heads with keys of their own.
 # The same brackets, set the other way, make $128 + 64$ features for each head of the same $c$. A layer can be both only where nothing stands between $U$
@@ -699,8 +701,8 @@ assert (changes > 1).all()
 # - The factor for the tables, in `yarn` alone, is `attention_factor`, and if that is not there, $0.1 \ln s + 1$. All other types
 #   have the factor 1.
 #
-# Hint: For each type, ask which share of its own frequency a pair keeps: all of it, none of it, or `kept`. Only in p-RoPE the
-# rest is gone.
+# Hint: For each type, ask which share of its own frequency a pair keeps: all of it, none of it, or `kept`. Only in
+# p-RoPE is the rest dropped.
 #
 # Hint: Much may be missing in the dictionary: `rope.get(name, default)` reads what need not be there.
 
@@ -833,11 +835,11 @@ MODELS = {  # name: features that rotate, longest distance in training, advertis
 IN_CHUNKS = {"Llama 4 Scout"}  # its rotating layers see no distance beyond training, however long the text
 
 # %% [markdown] lang="en"
-# In the handbook, the figure below names the source of each. Qwen3 has YaRN for those who ask for it. DeepSeek-V3's factor goes into the
-# logits, not into the tables: hence the 1.0. Ten million is what the
-# [card](https://github.com/meta-llama/llama-models/blob/a9c89c471f793423afd4cc3ca8671d6e56fe64cb/models/llama4/MODEL_CARD.md) of
-# Llama 4 Scout says, and 256K [Gemma's page](https://ai.google.dev/gemma/docs/core), which does not tell how long its texts were;
-# E2B and E4B have 128K.
+# In the handbook, the figure below names the source of each. Qwen3 has YaRN for those who ask for it. DeepSeek-V3's
+# factor goes into the logits, not into the tables: hence the 1.0. Ten million is what the
+# [card](https://github.com/meta-llama/llama-models/blob/a9c89c471f793423afd4cc3ca8671d6e56fe64cb/models/llama4/MODEL_CARD.md)
+# of Llama 4 Scout says, and 256K [Gemma's page](https://ai.google.dev/gemma/docs/core), which does not say how long its
+# training texts were; E2B and E4B have 128K.
 #
 # **Predict before you run on.** Which of these keep every pair on angles that training showed, up to the advertised
 # length? (The reach is that of notebook 5, as long as the frequencies were *those of training*, before any fine-tuning with the

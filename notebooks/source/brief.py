@@ -201,7 +201,7 @@ print(f"Pair 0 goes round once in {rounds[0]:.1f} positions, pair 63 in {rounds[
 #
 # <!-- touch: reader -->
 #
-# ([Notebook 6](6_train_short_test_long.ipynb) measures it: to hold the fast pairs mends nothing.) So the three
+# ([Notebook 6](6_train_short_test_long.ipynb) measures it: holding the fast pairs fixes nothing.) So the three
 # best-known remedies slow the slow pairs down, for a text $s$ times as long:
 
 # %% [markdown] lang="zh"
@@ -267,7 +267,7 @@ plt.show()
 
 # %% [markdown] lang="en"
 # Eight times the length needs a speed of one eighth, or less, in the grey. PI slows the fast pairs too, which tell
-# neighbours apart, and needs training to mend it. NTK-aware leaves the pairs between too fast: its factor of 8 does not
+# neighbours apart, and needs training to recover. NTK-aware leaves the pairs between too fast: its factor of 8 does not
 # reach 8 times the length. YaRN goes by the turns, and sharpens the scores a little besides.
 #
 # What each costs a small model that reads eight times its length: [as trained](#story?hands=none&read=512), with
@@ -355,7 +355,7 @@ plt.show()
 # |---|---|
 # | a converted checkpoint talks nonsense | [pairs formed the other way](3_three_implementations.ipynb) |
 # | padded batches differ from single texts | [padding that is counted](3_three_implementations.ipynb) in one step and not in the next |
-# | worse and worse far on | a text longer than those of training; or [bfloat16 positions or frequencies](4_decay_and_precision.ipynb) |
+# | worse and worse with length | a text longer than those of training; or [bfloat16 positions or frequencies](4_decay_and_precision.ipynb) |
 # | token by token differs from all at once | [keys cached after a rotation](5_longer_contexts.ipynb) whose speeds have changed |
 # | short texts have become worse | [a scaling](5_longer_contexts.ipynb) that acts on them, too |
 # | long texts read well, but nothing in them is found | a low loss does not show that far text is used: [ask for something](6_train_short_test_long.ipynb) |

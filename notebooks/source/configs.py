@@ -49,8 +49,10 @@
 #   `max_position_embeddings`, which may be the length after scaling. If you know better, write it into the field.
 # - **Whether the model was trained further.** A new angle is new to the first training. Llama 3.1 has learnt its own since.
 # - **Whether anything is found back there.** Angles say what is strange to a model, not what it can do with the rest.
-# - **Every type.** It reads the types of [transformers 5.23](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/modeling_rope_utils.py) and the patterns of layers of the models listed, and is tested against that
-#   release. What it assumes, and what it does not read, it says.
+# - **Every type.** It reads the types of [transformers
+#   5.23](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/modeling_rope_utils.py) and the
+#   patterns of layers of the models listed, and is tested against that release. It states what it assumes and what it
+#   does not read.
 
 # %% [markdown] lang="zh"
 # ## 怎样看图
