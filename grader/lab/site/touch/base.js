@@ -191,7 +191,7 @@ touch.table = (host) => [...host.previousElementSibling.querySelectorAll("tr")].
 // returns what changed, in words.
 touch.worked = (host, fields, compute) => {
   const { make, say } = touch;
-  touch.caption(host, "To edit: change a framed number, and the table follows", "动手：修改带框的数，表格随之变化");
+  touch.caption(host, "Edit a framed number; the table updates", "动手：修改带框的数，表格随之变化");
   const controls = make("div", { class: "controls" }), told = make("p", { "aria-live": "polite", class: "told" });
   const table = host.previousElementSibling.querySelector("table");
   for (const cell of new Set(fields.map((field) => field.cell))) cell?.replaceChildren();
