@@ -1,4 +1,4 @@
-"""The one way by which the core reaches what stands beside it: by name, and only if its folder is there.
+"""The only way from the core to the folders beside it: by name, and only if the folder exists.
 
 ========================  ==================================================  ======================================
 ``grader.extras.…``       what the core asks of it                            without it

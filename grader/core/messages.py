@@ -40,7 +40,7 @@ class Part(NamedTuple):
 
 
 class MessagePart(TypedDict):
-    """One statement of a message: an English template, and what fills it; a nested message is a list of parts.
+    """One statement of a message: an English template and its fields; a nested message is a list of parts.
 
     Fields that the template does not name are for programs.
     """
@@ -50,7 +50,7 @@ class MessagePart(TypedDict):
 
 
 class Message(str):
-    """A text in English, with the statements that it was made of."""
+    """An English text with the statements that it consists of."""
 
     parts: tuple[Part, ...]
 
@@ -64,7 +64,7 @@ class Message(str):
         return Message, self.parts
 
     def fields(self, key: str) -> Mapping[str, Field] | None:
-        """The fields of the first statement with that template, nested ones included; None if there is no such one."""
+        """The fields of the first statement with that template, nested ones included; None if there is none."""
         return next((part.fields for part in self.all_parts() if part.key == key), None)
 
     def all_parts(self) -> Iterator[Part]:
@@ -145,7 +145,7 @@ def _gap(before: str, after: str, is_chinese: bool) -> str:
 
 
 def as_data(message: str) -> list[MessagePart]:
-    """The parts of a message as plain data, as reports have them; a text that has none gives an empty list."""
+    """The parts of a message as plain data, as in reports; an empty list for a text without parts."""
 
     def data(field: Field) -> str | int | float | list[MessagePart]:
         return as_data(field) if isinstance(field, Message) else field
@@ -201,7 +201,7 @@ class Sentences:
 
 
 class UserError(Exception):
-    """Ends a command in place of a traceback: one line says what is wrong, with which value, and what to do.
+    """Ends a command without a traceback: one line says what is wrong, with which value, and what to do.
 
     ``cli/program.py`` prints it.
 

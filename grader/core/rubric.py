@@ -152,7 +152,7 @@ class Rubric(Record):
 
     @cached_property
     def deciding(self) -> str:
-        """What of the rubric decides how properties end: names and places, but no points, no words, no policy."""
+        """The part of the rubric that decides outcomes: names and places, but no points, words or policy."""
         seen: Mapping[str, Any] = {"__all__": {"points", "title", "question", "hint", "basic"}}
         tasks: Mapping[str, Any] = {"__all__": {"title": True, "bonus": True, "library": True, "properties": seen}}
         hints: Mapping[str, Any] = {"__all__": {"hint"}}
@@ -182,7 +182,7 @@ class Rubric(Record):
 
     @property
     def max_score(self) -> float:
-        """The most that all tasks without the bonus tasks can earn."""
+        """The points of all tasks that are not a bonus."""
         return sum(task.points for task in self.tasks if not task.bonus)
 
     @property

@@ -80,7 +80,7 @@ def conditions(settings: Settings) -> Conditions:
 
 
 def view(settings: Settings) -> Conditions:
-    """How what was found out is shown in a report, and what it was worth: by which rubric, in which language."""
+    """How results are shown and rewarded in a report: by which rubric, in which language."""
     rubric, language = settings.assignment.rubric, settings.language
     shown = {"rubric": rubric.sha256, "policy": rubric.policy.model_dump_json(), "language": language}
     words = json.dumps([ADVICE.texts, sorted(chinese_words(settings.assignment).items()) if language == "zh" else []])

@@ -1,1 +1,1 @@
-"""The trusted side: runs the hidden tests against a submission's worker and records what became of each case."""
+"""The trusted side: runs the hidden tests against a submission's worker and records the result of each case."""

@@ -1,4 +1,4 @@
-"""What a judge computes only once, since it depends on the seed alone: seeded inputs and results of pure functions."""
+"""Values that a judge computes only once, since they depend on the seed alone: inputs and results of pure functions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ V = TypeVar("V")
 
 
 class Latest(OrderedDict[K, V]):
-    """The entries that were used last, and no more than ``most``."""
+    """A cache of the ``most`` entries used last."""
 
     def __init__(self, most: int) -> None:
         """Keep nothing yet."""
@@ -75,7 +75,7 @@ def kept(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def identity(tensor: Tensor) -> tuple[torch.dtype, torch.Size, bytes]:
-    """What is equal for two tensors with the same numbers, bit for bit, however they lie in memory."""
+    """A key that is equal for tensors with the same numbers, bit for bit, whatever their layout in memory."""
     there = tensor.cpu().contiguous()
     return there.dtype, there.shape, ctypes.string_at(there.data_ptr(), there.nbytes)
 

@@ -52,7 +52,7 @@ def coarser(first: torch.dtype, second: torch.dtype) -> torch.dtype:
 
 
 def _numbers(dtype: torch.dtype) -> torch.finfo:
-    """What torch says about a dtype; integers are compared as float64."""
+    """``torch.finfo`` of a dtype; integers are compared as float64."""
     return torch.finfo(dtype if dtype.is_floating_point else torch.float64)
 
 
@@ -99,7 +99,7 @@ def check_dtype(actual: Tensor, dtype: torch.dtype) -> None:
 
 
 def check_close(actual: Tensor, oracle: Tensor, scale: Tensor, dtype: torch.dtype, limit: float, what: Message) -> None:
-    """Require ``actual`` within ``limit`` ulp of ``oracle``, whatever dtype it came in.
+    """Require ``actual`` within ``limit`` ulp of ``oracle``, whatever its dtype.
 
     Args:
         actual: What the student computed.
@@ -145,7 +145,7 @@ def are_within(errors: Tensor, limit: float) -> bool:
 
 
 def check_equal(actual: Tensor, expected: Tensor, what: Message) -> None:
-    """Require exactly the same values, whatever dtype they came in; 0.0 equals -0.0.
+    """Require exactly the same values, whatever their dtype; 0.0 equals -0.0.
 
     Raises:
         WrongAnswer: With the first place that differs, without the expected value.

@@ -72,7 +72,7 @@ def label(device: str | torch.device) -> Message:
 
 
 def why_not_assessed(fault: StudentFault, device: str, files: Mapping[str, str]) -> Message | None:
-    """Why a fault on the simulated device does not count: it differs from a GPU there; None if the fault counts.
+    """Why a fault on the simulated device does not count (a difference from a GPU); None if it counts.
 
     Args:
         fault: What became of a case on that device.
@@ -91,7 +91,7 @@ def why_not_assessed(fault: StudentFault, device: str, files: Mapping[str, str])
 
 
 def with_imports(paths: Collection[str], files: Mapping[str, str]) -> dict[str, str]:
-    """Those of these files that there are, and the files that they import, directly or not, by whatever name."""
+    """The existing ones of these files, and the files that they import, directly or not, under any name."""
     found: dict[str, str] = {}
     waiting = [path for path in paths if path in files]
     named = {path: path.removesuffix(".py").removesuffix("/__init__").rpartition("/")[2] for path in files}
@@ -106,7 +106,7 @@ def with_imports(paths: Collection[str], files: Mapping[str, str]) -> dict[str, 
 
 @lru_cache(MOST_READ)
 def _seen_in(text: str) -> tuple[bool, frozenset[str]]:
-    """Whether a file asks for CUDA, and the names of what it imports; to parse all files takes up to half a minute."""
+    """Whether a file checks for CUDA, and the names that it imports; parsing all files takes up to half a minute."""
     nodes = nodes_of(text)
     return asks_for_cuda(nodes), frozenset(name.rpartition(".")[2] for node in nodes for name in _imported(node))
 

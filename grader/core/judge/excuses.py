@@ -1,4 +1,4 @@
-"""Excuses: a mistake is charged in one property, and the other properties pass over it; each excuse has to be paid for.
+"""Excuses: a mistake is charged in one property and excused in the others; each excuse has to be paid for.
 
 A case is judged by the contract first. Only a case that fails is judged by what the submission does, which readings
 find out. If it passes then, it counts only as long as the properties that charge for the difference have lost their
@@ -46,7 +46,7 @@ class Reading:
 
     @property
     def charges(self) -> Charges:
-        """The properties that charge for what differs from the contract."""
+        """The properties that charge for the differences from the contract."""
         by_name = {field.name: field.default for field in fields(self)}
         return tuple(to for name, to in self.CHARGED_TO.items() if getattr(self, name) != by_name[name])
 
@@ -116,7 +116,7 @@ class Elsewhere:
         return CaseResult(result.property_id, result.id, Outcome.PASSED, excuses=((lambda: result, (charges,)),))
 
     def _counterpart(self, result: CaseResult) -> Outcome | None:
-        """What became of the same case on the CPU; None if there is none."""
+        """The result of the same case on the CPU; None if there is none."""
         parts = ("cpu" if is_elsewhere(part) else part for part in result.id.split("-"))
         return self._on_the_cpu.get((result.property_id, "-".join(parts)))
 

@@ -1,4 +1,4 @@
-"""Why a case did not pass: the student's faults as exceptions. All else that a hidden test raises is the grader's."""
+"""Why a case did not pass: the student's faults as exceptions. Anything else raised by a test is a grader fault."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class WrongAnswer(StudentFault):
 
 
 class Crashed(StudentFault):
-    """An exception in student code, or the end of its process.
+    """An exception in student code, or a dead process.
 
     Attributes:
         types: Names of the exception's class and its bases; empty when the process died.
@@ -129,7 +129,7 @@ class Missing(StudentFault):
 
 
 class InvalidReply(StudentFault):
-    """A reply that is no plain value, or is too large."""
+    """A reply that is not a plain value, or is too large."""
 
     outcome = Outcome.INVALID_REPLY
 
@@ -185,7 +185,7 @@ def _raised(names: tuple[str, ...], said: str, fields: Mapping[str, Any]) -> Mes
 
 
 def told_frame(frame: Any, files: Mapping[str, str]) -> Iterator[Message]:
-    """A frame in the student's files, nothing if it is malformed; the code comes from our copy of the files."""
+    """A frame in the student's files, empty if it is malformed; the code comes from the judge's copy of the files."""
     match frame:
         case [str(path), int(line), str(function)] if path in files and 0 <= line <= len(files[path]):
             source = _lines(files[path])
@@ -199,7 +199,7 @@ def _lines(text: str) -> list[str]:
 
 
 def masked(text: str) -> str:
-    """A student's text made fit to be shown, without numbers that may come from a hidden input."""
+    """A student's text, cleaned for display and without numbers that may come from a hidden input."""
     return _masked(text[:MAX_TOLD])
 
 
@@ -209,7 +209,7 @@ def _masked(text: str) -> str:
 
 
 def safe_text(value: Any) -> str:
-    """A student's text made fit to be shown: one line, of limited length, without control characters."""
+    """A student's text, cleaned for display: one line, of limited length, without control characters."""
     text = value[: 4 * MAX_MESSAGE] if isinstance(value, str) else ""
     printable = text if text.isprintable() else "".join(char if char.isprintable() else " " for char in text)
     squeezed = re.sub(r"\s+", " ", printable).strip()
@@ -217,7 +217,7 @@ def safe_text(value: Any) -> str:
 
 
 def mask_values(message: str) -> str:
-    """Put ``…`` in place of each number that may come from a hidden input; short integers, such as sizes, stay."""
+    """Replace each number that may come from a hidden input by ``…``; short integers, such as sizes, stay."""
     return re.sub(
         r"[-+]?\d*\.\d+(?:e[-+]?\d+)?|\d+\.?e[-+]?\d+|[-+]?\d{6,}|\b(?:nan|inf)\b", "…", message, flags=re.IGNORECASE
     )

@@ -65,7 +65,7 @@ class Plugin:
         config.addinivalue_line("markers", "rubric(property_id): the rubric property that the test checks")
 
     def pytest_unconfigure(self, config: pytest.Config) -> None:
-        """Have nobody print reports, once all tests are collected."""
+        """Silence pytest's reports once all tests are collected."""
         config.pluginmanager.unregister(name="terminalreporter")
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
@@ -124,14 +124,14 @@ class Plugin:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> None:
-        """Note what becomes of a test that pytest runs: what it raises first, or in its tear-down."""
+        """Record the result of a test that pytest runs: its first exception, including those of tear-down."""
         assert self._student is not None, "a test runs on a submission"
         if call.when == "call" or call.excinfo is not None:
             self._result = _result(item, self._student, call.excinfo and call.excinfo.value)
 
 
 def _result(test: pytest.Item, student: Student, error: BaseException | None) -> CaseResult:
-    """What a test has come to, which has raised an error, or none."""
+    """The result of a test that raised this error, or none."""
     result = partial(CaseResult, property_of(test), _case_id(test))
 
     def failed(fault: StudentFault) -> CaseResult:
@@ -261,11 +261,11 @@ class HiddenTests:
         return self.assignment.rubric.task_of(prop).id
 
     def passes(self, student: Student, case: CaseResult) -> bool:
-        """Whether a case passes without an excuse where it is run again."""
+        """Whether a case passes without an excuse when it is run again."""
         of_property = self.plugin.tests[case.property_id]
         again = self.plugin.run(next(test for test in of_property if _case_id(test) == case.id), student, None)
         return again.outcome is Outcome.PASSED and not again.excuses
 
     def forget_passes(self) -> None:
-        """From now on, judge all replies, also those that have passed before."""
+        """From now on, judge all replies, including those that have passed before."""
         self.passed.most = 0

@@ -163,7 +163,7 @@ class Judge:
         return cases, diagnosis.diagnose(student, name, _failing(cases))
 
     def give_up(self, identifier: str, reason: str) -> Report:
-        """The report of a submission during which judges have died; its files are not looked at here, to be safe."""
+        """The report of a submission at which judges died; its files are not opened here, to be safe."""
         reason = reason or "for no known reason"
         return self._report(Submission(identifier), {}, reason, datetime.now(UTC), time.monotonic())
 
@@ -272,7 +272,7 @@ def _property_report(name: str, outcome: Outcome, cases: Sequence[CaseResult], m
 
 
 def _set_apart(cases: Sequence[CaseResult]) -> tuple[dict[str, list[Message]], list[Message]]:
-    """What the ids of failing cases say and those of passing ones do not, such as a mode, a dtype or ``s=25``.
+    """Conditions named in the ids of failing cases and of no passing one, such as a mode, a dtype or ``s=25``.
 
     A dtype is a condition in whichever test of the property it is, any other word among the cases of its own test. It
     is one only if two cases that differ in nothing else end differently: several words may change together. If a word

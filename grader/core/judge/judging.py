@@ -1,4 +1,4 @@
-"""How the cases of one submission are decided: by a replay, its confirmation in other processes, and what doubt does.
+"""How the cases of one submission are decided: by a replay, its confirmation elsewhere, and the rules for doubt.
 
 No verdict against a student comes from one process alone (decision 5).
 """
@@ -117,7 +117,7 @@ class Judging:
         return self._standing | self.asked
 
     def _replay(self, prop: str, replay: Replay) -> tuple[Replies | None, Results]:
-        """The replies to a property, and the results of its cases that ask for nothing else."""
+        """The replies to a property, and the results of those cases that need no other request."""
         packed = replay.packed(prop)
         if packed is None:
             return None, {}
@@ -143,13 +143,13 @@ class Judging:
         return len(cases) == len(self._tests[prop]) and all(case.outcome in NOTHING_LOST for case in cases.values())
 
     def _is_decided(self, prop: str) -> bool:
-        """Whether the replay has decided all cases of a property, so that to confirm its list is enough."""
+        """Whether the replay has decided all cases of a property, so that confirming its list is enough."""
         before = self._replies[prop]
         is_whole = before is not None and before.are_whole and not self._student.gives_up(before.recording.names)
         return is_whole and len(self._replayed[prop]) == len(self._tests[prop])
 
     def _decide(self, prop: str, lender: Lender) -> None:
-        """Decide a property; where it does not pass on the replay, by another worker than the one of the replay."""
+        """Decide a property; if it does not pass on the replay, with another worker than the replay's."""
         before, cases = self._replies[prop], self._replayed[prop]
         if not self._plain and self._pass(prop, cases):
             self._standing |= cases
@@ -166,12 +166,12 @@ class Judging:
                 self.ask(prop, before)
 
     def _cannot_be_imported(self, prop: str) -> bool:
-        """Whether the replay left a property out, or cut it short, only since a file of it cannot be imported."""
+        """Whether the replay skipped a property, or cut it short, only because one of its files cannot be imported."""
         recording = self._hidden.recordings.get(prop)
         return recording is not None and self._student.lacks(recording.names)
 
     def _is_confirmed(self, before: Replies, lender: Lender) -> bool:
-        """Whether another worker answers as in the replay, where the tests have asked for nothing else."""
+        """Whether another worker answers as in the replay, for cases that need no other request."""
         recording, worker = before.recording, lender.start(self._student.files)
         limits_s = self._student.time.list_s(recording.names), self._student.time.silence_s
         try:
@@ -183,7 +183,7 @@ class Judging:
             worker.close()
 
     def ask(self, prop: str, before: Replies | None) -> Noted:
-        """Ask for the cases of a property that do not stand yet, request by request.
+        """Ask for the undecided cases of a property, request by request.
 
         There is doubt if the same requests had other answers ``before``.
         """

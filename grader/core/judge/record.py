@@ -1,4 +1,4 @@
-"""What a worker is asked for, and its replies: recorded of the reference, compared between a submission's workers."""
+"""The requests to a worker and its replies: recorded for the reference, compared between a submission's workers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Exchange = tuple[bytes, Mapping[str, Any]]  # a request, packed, and its reply
 
 @dataclass(frozen=True)
 class Recording:
-    """What a property has asked the reference for.
+    """The requests that a property made of the reference.
 
     Attributes:
         names: The classes and functions that it loads.
@@ -44,7 +44,7 @@ class Recording:
 
 
 class Noted:
-    """Stands around the workers of one property, and notes what they are asked for.
+    """Wraps the workers of one property, and records the requests to them.
 
     Attributes:
         exchanges: The requests that were answered, with their replies.
@@ -87,7 +87,7 @@ class Noted:
 
     @property
     def of_case(self) -> list[Exchange]:
-        """The exchanges of the present case, but for those that import files."""
+        """The exchanges of the current case, except those that import files."""
         return [self.exchanges[place] for place in self._cases[-1]]
 
     @property
@@ -100,7 +100,7 @@ class Noted:
         self._worker.close()
 
     def recording(self) -> Recording | None:
-        """All that was asked for; None if there was nothing, too much for one message, or a second worker."""
+        """All requests; None if there were none, too many for one message, or a second worker."""
         singly = [asked for asked, _ in self.exchanges]
         if not singly or self._workers > 1:
             return None
@@ -127,7 +127,7 @@ class Replies:
 
     @property
     def are_whole(self) -> bool:
-        """Whether every request has a reply, and the process was none the worse for it."""
+        """Whether every request has a reply and the process was left intact."""
         return len(self._given) == len(self.recording.singly) and not OF_THE_MACHINE & {*map(error_kind, self._given)}
 
     def of_case(self, place: int) -> Iterator[Exchange]:
@@ -156,7 +156,7 @@ class Replies:
         return ((singly[place], given[place]) for place in places if place < len(given))
 
     def agree_in_case(self, place: int, others: Iterable[Exchange]) -> bool:
-        """Whether other replies say the same in one case, as far as the same was asked."""
+        """Whether other replies agree in one case, as far as the requests are the same."""
         for (request, reply), (then, other) in zip(self.of_case(place), others, strict=False):
             if request != then:
                 return True
@@ -169,7 +169,7 @@ class Replies:
         return packed == self._packed or alike(self._given, _unpacked(packed))
 
     def are_like(self, places: Sequence[int], others: Iterable[bytes]) -> bool:
-        """Whether others, each in a list of its own, say the same at these places."""
+        """Whether other replies, each in its own list, agree at these places."""
         given = [self._given[place : place + 1] for place in places]
         return all(alike(one, _unpacked(other)) for one, other in zip(given, others, strict=True))
 
@@ -184,7 +184,7 @@ def _unpacked(packed: bytes) -> list[Any]:
 
 
 def alike(first: Any, second: Any) -> bool:
-    """Whether two replies say the same, up to the last bits of numbers; errors of one kind do, whatever they say."""
+    """Whether two replies agree up to the last bits of numbers; errors of the same kind agree, whatever their texts."""
     if isinstance(first, Tensor) and isinstance(second, Tensor):
         return _same_numbers(first, second)
     if type(first) is not type(second):

@@ -29,7 +29,7 @@ StartReplay = Callable[[Mapping[str, str]], Worker]
 
 
 class Unforeseen(Exception):
-    """A request that was not recorded, or has no reply that another process need have, too."""
+    """A request that was not recorded, or whose reply may differ in another process."""
 
 
 class Lender:
@@ -50,7 +50,7 @@ class Lender:
         self._idle: dict[str, list[Worker]] = defaultdict(list)  # by task
 
     def start(self, files: Mapping[str, str]) -> Worker:
-        """A worker for these files, which are always those that were handed in."""
+        """A worker for these files, which are always the submitted ones."""
         fitting = [self._idle[self.task], *([] if self.task else self._idle.values())]
         idle = next(filter(None, fitting), None)
         worker = idle.pop() if idle else self.new(files)
@@ -58,14 +58,14 @@ class Lender:
         return worker
 
     def end_idle(self, *tasks: str) -> None:
-        """End the processes that nobody uses, of some tasks or of all, so that the next one is new."""
+        """End the unused processes of some tasks, or of all, so that the next request starts a new one."""
         for task in tasks or self._idle:
             while self._idle[task]:
                 self._idle[task].pop().close()
 
 
 class Replayed:
-    """Stands in for a worker: gives replies that have come already, as long as the requests are the recorded ones."""
+    """Stands in for a worker: returns replies received earlier, as long as the requests match the recording."""
 
     spent_s = 0.0
 
@@ -161,7 +161,7 @@ class Replay:
             self._student.time.charge(self._recordings[prop].names, worker.spent_s)
 
     def _receive(self) -> bytes | None:
-        """Wait for the replies to the list that was sent first; its time is charged whether they come or not."""
+        """Wait for the replies to the list sent first; its time is charged even if none come."""
         assert self._worker is not None, "what has been sent has been sent to a worker"
         recording = self._recordings[self._sent.popleft()]
         packed = None
@@ -176,7 +176,7 @@ class Replay:
         return packed
 
     def _send(self) -> None:
-        """Send lists to the worker until as many are under way as may be."""
+        """Send lists to the worker until the limit of pending lists is reached."""
         while len(self._sent) < IN_FLIGHT and self._waiting:
             prop = self._waiting.popleft()
             recording = self._recordings[prop]

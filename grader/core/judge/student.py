@@ -94,7 +94,7 @@ class Student:
         return StudentName(self, name, name)
 
     def begin(self, property_id: str, around: Callable[[WorkerLike], WorkerLike] = lambda worker: worker) -> None:
-        """Start the cases of a property, with a newly imported submission.
+        """Start the cases of a property on a newly imported submission.
 
         Args:
             property_id: The property's id.
@@ -117,7 +117,7 @@ class Student:
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """Ask another worker inside, which imports the submission anew; what this case and later ones meet stays."""
+        """Inside, use another worker, which imports the submission again; the present worker is kept for later."""
         before = dict(vars(self))
         self._worker, self._around, self._stand_ins = None, lambda worker: worker, {}
         self.start_afresh()
@@ -128,7 +128,7 @@ class Student:
             vars(self).update(before)
 
     def passes_alone(self, passes: Callable[[], bool]) -> bool:
-        """Whether something that fails passes where a new worker is asked for nothing before it.
+        """Whether a failing check passes as the first request to a new worker.
 
         That takes a worker. So once it was in vain, it is not tried again in the same property.
         """
@@ -157,7 +157,7 @@ class Student:
         return self._stand_ins[name]
 
     def reading(self, read: Callable[[Student], T]) -> T:
-        """What ``read`` finds out about the submission: once for all properties, from another worker than theirs.
+        """The result of ``read`` on the submission: computed once for all properties, with a separate worker.
 
         Raises:
             StudentFault: If this property may ask for nothing more.
@@ -171,7 +171,7 @@ class Student:
         return found
 
     def _read_by_another(self, read: Callable[[Student], T]) -> T:
-        """What ``read`` finds out from the same submission, newly imported, which is asked for no property."""
+        """The result of ``read`` on the same submission, newly imported in a worker that serves no property."""
         other = self._alike()
         other.property_id = ""
         try:
@@ -214,7 +214,7 @@ class Student:
             self.excuse(fault, properties)
 
     def _alike(self) -> Student:
-        """The same submission in another worker, with this one's time, and what is known to hang or not to import."""
+        """The same submission in another worker; shares this one's time and its names that hang or fail to import."""
         other = self.met_through(self._start_worker)
         other.time, other.import_faults = self.time, self.import_faults
         return other
@@ -234,13 +234,13 @@ class Student:
         return student
 
     def start_over(self, start_worker: StartWorker) -> None:
-        """Ask other workers from now on, and forget what was found out from those before, except what has hung."""
+        """Use new workers from now on, and forget the findings of earlier ones, except which names hung."""
         self.start_afresh()
         self._start_worker, self.import_faults, self._stand_ins = start_worker, {}, {}
         self.readings = cache(self._read_by_another)
 
     def fails_to_import_again(self) -> bool:
-        """Whether another worker, too, cannot import what could not be imported, for the same kind of reason."""
+        """Whether another worker fails to import the same file, too, for the same kind of reason."""
         other = self._alike()
         other.import_faults = {}
         for name in self.import_faults:
@@ -273,11 +273,11 @@ class Student:
         return property_id in self._condemned
 
     def lacks(self, names: Iterable[str]) -> bool:
-        """Whether one of the names stands in a file that cannot be imported, and none has hung or has no time left."""
+        """Whether one of the names is in a file that cannot be imported, and none has hung or used up its time."""
         return any(name in self.import_faults for name in names) and not any(map(self.time.is_over, names))
 
     def gives_up(self, names: Iterable[str]) -> bool:
-        """Whether one of the names has hung, has no time left, or stands in a file that cannot be imported."""
+        """Whether one of the names has hung, has used up its time, or is in a file that cannot be imported."""
         return any(name in self.import_faults or self.time.is_over(name) for name in names)
 
     # ── How requests reach a worker ─────────────────────────────────────────────────────────────────────────────────
