@@ -85,7 +85,7 @@ class Message(str):
 
 
 def say(key: str, /, **fields: Field | Sequence[int]) -> Message:
-    """A message of one statement; see :class:`Part`. Lists of numbers, such as shapes, are told as texts."""
+    """A message of one statement; see :class:`Part`. Lists of numbers, such as shapes, become texts."""
     simple = {name: item if isinstance(item, str | int | float) else str(list(item)) for name, item in fields.items()}
     return Message(Part(key, simple))
 
@@ -136,7 +136,7 @@ def _filled(template: str, fields: Mapping[str, Field], words: Words) -> str:
 
 
 def _gap(before: str, after: str, is_chinese: bool) -> str:
-    """What stands between two statements."""
+    """The separator between two statements."""
     if after.startswith("\n"):
         return ""
     if before.endswith(ENDS):

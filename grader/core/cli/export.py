@@ -101,7 +101,7 @@ class Prepared:
     def problems(
         self, accept_drops: bool, accept_blanks: bool, accept_stale: bool, graded: bool = True
     ) -> list[tuple[str, int]]:
-        """What has to be accepted first, each with the exit code that it asks for.
+        """Problems that must be accepted first, each with its exit code.
 
         Nobody can accept an empty file of grades; ``graded`` says whether one is written at all.
         """

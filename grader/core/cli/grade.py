@@ -160,7 +160,7 @@ def grade_waiting(run: Run, settings: Settings, executor: str, jobs: int) -> Non
 
 
 def _told(report: Report) -> str:
-    """The result; a reason why there is none is said at the end."""
+    """The result; the reason for a missing one is printed at the end."""
     return f"{report.submission.id}: {describe(report) if report.status == 'graded' else report.status}"
 
 

@@ -1,4 +1,4 @@
-"""The command line, put together from the commands of the core and of what stands beside it."""
+"""The command line: the commands of the core, and of the packages beside it."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def program(features: Iterable[str]) -> typer.Typer:
 
 
 class _Once(TyperCommand):
-    """A command that refuses a second value where only the last would count, as of two rosters.
+    """A command that refuses a repeated option if only its last value would count, such as a second roster.
 
     Options with a default are settings, which a later value overrides, and so is the place of what is written.
     """

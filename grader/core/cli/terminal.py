@@ -159,7 +159,7 @@ def graded_folder(out: Path) -> Path:
 
 
 def needed(name: str, option: str) -> ModuleType:
-    """The extra of that name, which an option asks for; ends the command if its folder was deleted."""
+    """The extra of that name, which an option needs; ends the command if its folder was deleted."""
     return extra(name) or fail(f"{option} needs grader/extras/{name}, and that folder is missing.")
 
 

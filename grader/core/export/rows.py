@@ -1,4 +1,4 @@
-"""One row for each student: whose report it is, and the grade, or why there is none."""
+"""One row for each student: the report, and the grade or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def blanks(rows: Iterable[Row]) -> list[str]:
 
 
 def remarks(rows: Iterable[Row]) -> list[str]:
-    """Every grade that the policy or a person changed, and why, so that nobody uploads one without having read it."""
+    """Every grade that the policy or a person changed, with the reason, to be read before the upload."""
     changed = ((row.remark, row.student, row.cell) for row in rows if row.cell and row.remark)
     return grouped(
         "changed",

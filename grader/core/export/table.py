@@ -21,14 +21,14 @@ def written(rows: Iterable[Sequence[str]]) -> str:
 
 
 def joined(rows: Iterable[Sequence[str]], delimiter: str) -> str:
-    """Rows as CSV text, with the line ends that RFC 4180 asks for."""
+    """Rows as CSV text, with the line ends of RFC 4180."""
     buffer = io.StringIO(newline="")
     csv.writer(buffer, delimiter=delimiter).writerows(rows)
     return buffer.getvalue()
 
 
 def inert(text: str) -> str:
-    """The text, changed where a spreadsheet would take it for a formula; signs may be of full width, as in Chinese."""
+    """The text, escaped if a spreadsheet would read it as a formula; signs may be full-width, as in Chinese."""
     return f"'{text}" if unicodedata.normalize("NFKC", text[:1]).startswith(FORMULA) else text
 
 
@@ -83,7 +83,7 @@ def _part(name: str, row: Row, _: Request) -> Cell:
 
 
 def _parts(report: Report) -> Mapping[str, float]:
-    """The points of tasks and properties, by id; none where nothing was graded."""
+    """The points of tasks and properties, by id; none if nothing was graded."""
     parts: dict[str, float] = {}
     for task in report.tasks if report.status == "graded" else ():
         parts |= {task.id: task.score} | {prop.id: prop.points for prop in task.properties}

@@ -1,1 +1,1 @@
-"""What people decide about grades: a file beside the reports, which grading reads and never changes."""
+"""Decisions about grades: a file beside the reports, which grading reads and never changes."""

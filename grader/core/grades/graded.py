@@ -76,7 +76,7 @@ class StudentGrade:
 
 @dataclass(frozen=True)
 class GradedClass:
-    """A class about which nobody decided anything.
+    """A class without decisions.
 
     Attributes:
         lines: Of the summary; their points are the grader's.

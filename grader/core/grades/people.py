@@ -33,7 +33,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 class People:
-    """Everyone in a class, and what they handed in, by the lines of the summary."""
+    """Everyone in a class, and their submissions, by the lines of the summary."""
 
     def __init__(self, lines: Iterable[SummaryLine]) -> None:
         self.lines = {line.id: line for line in lines}

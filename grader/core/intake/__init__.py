@@ -1,1 +1,1 @@
-"""Turns what was handed in, or a platform's export, into submissions: text in memory, never imported or extracted."""
+"""Turns submitted files, or a platform's export, into submissions: text in memory, never imported or extracted."""

@@ -150,7 +150,7 @@ def places(names: Sequence[str], expected: Collection[str], roots: Roots) -> tup
 
 
 def expected_path(name: str, expected: Collection[str]) -> str | None:
-    """The expected path that a file stands for, by its name alone, wherever it lies; None if there is none."""
+    """The expected path that a file's name matches, wherever the file is; None if there is none."""
     stem, suffix = without_copy_suffix(name)
     by_name = {PurePosixPath(path).name: path for path in expected}
     return by_name.get(f"{stem.lower()}.py") if suffix.lower() == ".py" else None

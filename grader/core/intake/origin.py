@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Student(BaseModel):
-    """One person; what the platform does not tell, or hides, is empty.
+    """One person; fields that the platform lacks or hides are empty.
 
     Attributes:
         id: The platform's own: a Canvas user, a Moodle participant, a student number, a user name.

@@ -96,7 +96,7 @@ def submission_in(identifier: str, files: Files, expected: Expected, taken: Take
 
 
 def unread(error: Exception) -> Message:
-    """Why a submission cannot be read, from what was raised."""
+    """Why a submission cannot be read, from the exception."""
     if isinstance(error, Unreadable):
         return sentence(error.message.filled(path=say("The archive")))
     if isinstance(error, OSError):

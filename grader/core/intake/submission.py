@@ -92,7 +92,7 @@ class Submission:
 
     @property
     def sha256(self) -> str:
-        """A digest of paths and contents; it does not depend on where the files were."""
+        """A digest of paths and contents, independent of where the files were."""
         digest = hashlib.sha256()
         for path, text in sorted(self.files.items()):
             digest.update(f"{path}\0{len(text)}\0{text}\0".encode())

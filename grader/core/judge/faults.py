@@ -97,7 +97,7 @@ class Crashed(StudentFault):
     takes_lines = True  # on the same line, a statement would read as part of the exception's own text
 
     def __init__(self, message: Message, types: tuple[str, ...] = (), raw_message: str = "", lacking: str = "") -> None:
-        """Keep the message for the student, and what was raised."""
+        """Keep the message for the student, and the exception."""
         super().__init__(message)
         self.types = types
         self.raw_message = raw_message

@@ -213,7 +213,7 @@ def _is_stub(error: Any) -> bool:
 
 
 def _needs_a_stub(error: Any) -> bool:
-    """Whether a stub has raised this error, or none of the student's code: then there is no object to be asked."""
+    """Whether a stub, or no student code at all, raised this error: then there is no object to send requests to."""
     return _is_stub(error) or (isinstance(error, dict) and error.get("kind") == "crashed" and error.get("frames") == [])
 
 

@@ -1,4 +1,4 @@
-"""Record and replay: a submission is asked for whole properties at once, and the hidden tests run on its replies.
+"""Record and replay: the requests of whole properties are sent at once, and the hidden tests run on the replies.
 
 One request after another, to a new process for each property, takes most of a submission's time. So the rehearsal
 records what each property asks the reference for. A submission gets one worker, which answers these lists of requests,

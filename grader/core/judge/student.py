@@ -181,7 +181,7 @@ class Student:
 
     @property
     def may_be_asked(self) -> bool:
-        """Whether this property may ask for more."""
+        """Whether this property may send more requests."""
         return self._gave_out is None
 
     def excuse(self, fault: StudentFault, *charges: tuple[str, ...]) -> None:

@@ -73,7 +73,7 @@ class StudentFunction:
         return self._one_tensor(output)
 
     def after(self, *arguments: Tensor) -> Self:
-        """Call it at the next request, before what that asks for, whatever it returns."""
+        """Call it at the next request, before the request's own operations; the return value is ignored."""
         self.student.defer(self.name, "call", target=self.target, **_called_with(arguments))
         return self
 
@@ -148,7 +148,7 @@ def _as_sent(after: list[Any], sent: tuple[Tensor, ...]) -> bool:
 
 @dataclass(frozen=True)
 class Gradients:
-    """Gradients after backward; None where there is none."""
+    """Gradients after backward; None for an argument without one."""
 
     of_arguments: list[Tensor | None]
     of_parameters: list[Tensor | None]
@@ -237,7 +237,7 @@ class StudentModule(StudentFunction):
         return self
 
     def freeze(self) -> StudentModule:
-        """Let its parameters take no gradient, as where only other layers are trained."""
+        """Freeze its parameters, as if only other layers were trained."""
         self._method("requires_grad_", False)
         return self
 

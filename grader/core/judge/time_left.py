@@ -37,7 +37,7 @@ class TimeLeft:
         return self._left_s[name]
 
     def charge(self, names: Collection[str], spent_s: float) -> None:
-        """Take time from what these names have left, in equal shares."""
+        """Charge time to these names, in equal shares."""
         for name in names:
             self._left_s[name] -= spent_s / len(names)
 

@@ -1,4 +1,4 @@
-"""What a student reads about a wrong tensor: where, and in which way, but never what it should have been."""
+"""Messages about a wrong tensor: where and how it is wrong, but never the expected values."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def _served(actual: Tensor, expected: Tensor) -> list[int] | None:
 
 
 def in_steps(worst: float, limit: float) -> Message:
-    """The largest error in rounding steps, for an error that is small beside the element."""
+    """The largest error in rounding steps, for errors that are small relative to the element."""
     worst = round_to(worst, 3)
     return say(STEPS, worst=f"{worst:.0f}", limit=f"{limit:g}")
 

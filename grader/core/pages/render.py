@@ -1,4 +1,4 @@
-"""From reports to HTML. Templates escape every value, and show a mark in place of invisible characters."""
+"""From reports to HTML. Templates escape every value, and show a mark for each invisible character."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def _decided(found: Sequence[StudentGrade], rubric: Rubric, language: str) -> li
 
 
 def _printable(value: Any) -> Any:
-    """A value with a mark in place of each invisible character; jinja calls this for every expression."""
+    """A value with a mark for each invisible character; jinja calls this for every expression."""
     if type(value) is not str:  # text marked as safe comes from templates
         return value
     return "".join(char if char.isprintable() or char == "\n" else "\N{REPLACEMENT CHARACTER}" for char in value)

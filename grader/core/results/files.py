@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and, where it matters, kept even through a power cut."""
+"""Files that are written completely or not at all and, if it matters, survive a power cut."""
 
 from __future__ import annotations
 

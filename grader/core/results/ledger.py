@@ -43,7 +43,7 @@ class Recorded:
     shown: bool
 
     def is_of(self, submission: Submission) -> bool:
-        """Whether the submission is what was graded then: the same files, with the same notices."""
+        """Whether the submission is the one graded then: the same files, with the same notices."""
         return (self.sha256, self.notices, self.reason) == (submission.sha256, submission.notices, submission.reason)
 
 

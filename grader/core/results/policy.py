@@ -71,12 +71,12 @@ def undated(policy: Policy, origin: Origin | None) -> bool:
 
 
 def extendable(policy: Policy, origin: Origin | None) -> bool:
-    """Whether another deadline can be applied: not if the work is late and nobody knows when it was handed in."""
+    """Whether another deadline can be applied: not if the work is late and its submission time is unknown."""
     return origin is None or not origin.late or _moment(policy, origin) is not None
 
 
 def _over(policy: Policy, origin: Origin | None, due: datetime | None = None) -> timedelta | None:
-    """The time from the deadline to the submission; negative if it came before the deadline, None where nobody knows.
+    """The time from the deadline to the submission; negative if it came before the deadline, None if it is unknown.
 
     What the platform says about lateness counts more than the deadline of the policy, and ``due``, the student's own
     deadline, more than both.

@@ -65,7 +65,7 @@ class SubmissionInfo(Record):
 
 
 class CaseReport(Record):
-    """One case; ``error_ulp`` is null where there is no number, or an infinite one.
+    """One case; ``error_ulp`` is null if there is no error in numbers, or an infinite one.
 
     ``elements`` is the size of a wrong tensor: of several failing cases, the smallest is the easiest to think about.
     ``parts`` is what the message was made of.
@@ -185,7 +185,7 @@ class Report(Rated):
 
 
 class Practice(Record):
-    """What a student's notebooks earned, beside the score and never in it.
+    """Points of a student's notebooks, beside the score and never part of it.
 
     Attributes:
         unsettled: Checks that never ran, such as one whose cell was deleted: no points, until a person has looked.

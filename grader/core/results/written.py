@@ -1,4 +1,4 @@
-"""What commands wrote: the summary and reports of ``grade``, and where their submissions lie."""
+"""Output of earlier commands: the summary and reports of ``grade``, and the places of their submissions."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def note(
 
 
 def noted(out: Path) -> Runs:
-    """What was noted; nothing where the file is missing or damaged."""
+    """The noted places; empty if the file is missing or damaged."""
     with contextlib.suppress(OSError, ValidationError):
         found = NOTED.validate_json((out / SOURCES).read_bytes())
         return found if isinstance(found, Runs) else Runs(runs=[found])

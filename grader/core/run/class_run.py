@@ -200,7 +200,7 @@ def _holds(path: Path, text: str) -> bool:
 def joined(
     candidates: Sequence[Candidate], known: Mapping[str, Origin | None], every_attempt: bool
 ) -> tuple[list[Candidate], list[str], list[str]]:
-    """Put a run beside the class that its folder knows already.
+    """Add a run to the class that its folder already holds.
 
     Returns the candidates, without those that only say that somebody handed in nothing who did so earlier; the ids of
     earlier submissions that stay; and of those whose students have all handed in another one in this run. With

@@ -1,4 +1,4 @@
-"""Executors, which run jobs: what the schedule asks of one, the local one, and the choice by ``--executor``.
+"""Executors, which run jobs: the interface for the schedule, the local one, and the choice by ``--executor``.
 
 A job grades one submission, in the pool of warm judge processes of the process that runs it.
 """

@@ -25,7 +25,7 @@ LOOK_S = 1.0  # between two looks at how many slots there are
 
 
 class GradingFailed(UserError):
-    """Judges fail whatever the submission, or the executor can run nothing any more."""
+    """Judges fail on every submission, or the executor cannot run jobs any more."""
 
     code = 3
 

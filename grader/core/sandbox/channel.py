@@ -37,7 +37,7 @@ class Waited:
     """
 
     def __init__(self, pid: int | None) -> None:
-        """Watch a worker from now on, by its process number in this process's own namespace; None where unknown."""
+        """Watch a worker from now on, by its process number in this process's namespace; None if unknown."""
         self._last: dict[int, list[float]] = {}  # by descriptor, the worker's first
         self._sum, self.computed_s, self._read_at = 0.0, 0.0, -math.inf
         if pid is not None:
@@ -47,7 +47,7 @@ class Waited:
 
     @property
     def seconds(self) -> float:
-        """The sum up to now; 0 where the system does not tell."""
+        """The sum so far; 0 if the system does not report it."""
         if self._last and (now := time.monotonic()) - self._read_at >= FRESH_S:
             for descriptor in self._last:
                 with contextlib.suppress(OSError):  # the process has ended: what was read last stays
@@ -64,7 +64,7 @@ class Waited:
 
 
 class Allowance:
-    """The time that one request may take: all that passes, but for what a busy machine takes.
+    """The time that one request may take: all time that passes, except waiting for a core on a busy machine.
 
     The kernel counts how long a process was ready to run and had no core. That is not charged, neither the worker's nor
     the judge's own, so a busy machine changes no verdict; computing, sleeping and waiting for anything else are.
@@ -194,7 +194,7 @@ class Channel:
         return happened[0][1]
 
     def peer(self, deadline: Deadline) -> int | None:
-        """The process number of the sender, once it has sent something; None where the system does not tell.
+        """The process number of the sender, once it has sent something; None if the system does not report it.
 
         The option ``SO_PASSCRED`` has to be set on this end's socket.
         """

@@ -197,7 +197,7 @@ class Library(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         exec(self.get_code(module.__name__), module.__dict__)
 
     def get_code(self, name: str) -> CodeType:
-        """The module's code, which ``runpy`` asks for, too."""
+        """The module's code; ``runpy`` uses it, too."""
         file = self._files[name]
         if not self._code[file].startswith(importlib.util.MAGIC_NUMBER):
             return compile(self._code[file], file, "exec", dont_inherit=True)
@@ -225,7 +225,7 @@ def _modules(folder: Path, prefix: list[str]) -> Iterator[tuple[Path, str]]:
 
 
 def _byte_code(file: Path) -> bytes:
-    """What Python has cached for a source file; empty where that is missing or out of date."""
+    """Python's cached byte code of a source file; empty if it is missing or out of date."""
     status = file.stat()
     stamp = struct.pack("<4sIII", importlib.util.MAGIC_NUMBER, 0, int(status.st_mtime) & 0xFFFFFFFF, status.st_size)
     with contextlib.suppress(OSError):

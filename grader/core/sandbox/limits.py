@@ -73,7 +73,7 @@ class Isolation:
     missing: Mapping[str, str]
 
     def __str__(self) -> str:
-        """Such as ``namespaces+landlock+seccomp``; ``process`` where nothing else holds."""
+        """Layers, such as ``namespaces+landlock+seccomp``; ``process`` if none of them holds."""
         return "+".join(layer for layer in LAYERS if layer in self.held) or "process"
 
     @property

@@ -121,7 +121,7 @@ class Lockdown:
 
 
 def _installs_us(entry: Path) -> bool:
-    """Whether this entry of a package folder belongs to the installed project, under whatever name."""
+    """Whether this entry of a package folder belongs to the installed project, under any name."""
     try:
         return "grader" in (entry / "top_level.txt").read_text(encoding="utf-8").split()
     except OSError:
@@ -147,7 +147,7 @@ def readable_paths() -> list[str]:
 
 
 def die_with_parent(parent: int | None = None, lifeline: int | None = None) -> None:
-    """Have the kernel kill this process when its parent dies; does nothing elsewhere than on Linux.
+    """Have the kernel kill this process when its parent dies; does nothing except on Linux.
 
     The kernel does not report a death before this call, so the arguments are checked, too.
 
@@ -229,7 +229,7 @@ class Program(ctypes.Structure):
 
 
 def seccomp_program(may_open: bool) -> Program:
-    """A filter that allows the calls above, opening for reading only if asked for, and lets all others fail with EPERM.
+    """A filter that allows the calls above (opening for reading only if requested) and fails all others with EPERM.
 
     Raises:
         ImportError: If libseccomp or its binding is missing.

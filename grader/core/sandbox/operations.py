@@ -1,4 +1,4 @@
-"""What a worker can be asked to do with student code. Runs on the untrusted side; has no test and no expected value."""
+"""A worker's operations on student code. Runs on the untrusted side, without tests or expected values."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ OUT_OF_MEMORY = {"error": {"kind": "memory_exceeded"}}
 
 
 class Operations:
-    """Holds the student's objects by number and does what a request lists."""
+    """Holds the student's objects by number and carries out the operations of a request."""
 
     def __init__(self, files: Mapping[str, str]) -> None:
         """Import nothing yet."""
@@ -70,7 +70,7 @@ class Operations:
             return _failure(error, self._files, place)
 
     def do(self, operation: str, arguments: Mapping[str, Any]) -> Any:
-        """Do one thing; whatever student code raises goes through."""
+        """Carry out one operation; exceptions of student code pass through."""
         handler: Callable[..., Any] = getattr(self, f"_{operation}")
         return handler(**arguments)
 
@@ -130,7 +130,7 @@ class Operations:
     # ── Student objects ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def _construct(self, number: int, name: str, arguments: dict[str, Any], turned: bool = False) -> None:
-        """Build an object of the class ``name`` and keep it under ``number``, with turned numbers if asked for.
+        """Build an object of the class ``name`` and keep it under ``number``, with ``Turned`` integers if requested.
 
         Where nothing is seeded, each case begins with the same random numbers, whatever was asked before it.
         """
@@ -171,7 +171,7 @@ class Operations:
             return _first_only(called(*arguments))
 
     def _recorded(self, target: int | str, arguments: list[Any], recording: bool = True) -> dict[str, Any]:
-        """Call it; returns the output, and what the recorded function was last called with meanwhile."""
+        """Call it; returns the output and the last arguments of the recorded function."""
         assert self._recorder is not None, "the judge has asked for a recorder"
         self._recorder.last = {"arguments": [], "named": {}}
         return {"output": self._call(target, arguments, recording=recording), **self._recorder.last}
@@ -264,7 +264,7 @@ class Operations:
         return self._holding(target, size) if size else list(module.parameters())
 
     def _method(self, target: int, name: str, arguments: list[Any]) -> None:
-        """Call ``reset_parameters``, ``to``, ``train`` or ``requires_grad_``; what it returns is not sent."""
+        """Call ``reset_parameters``, ``to``, ``train`` or ``requires_grad_``; the return value is not sent."""
         getattr(self._modules[target], name)(*arguments)
 
     # ── State ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -344,7 +344,7 @@ class Operations:
 
 
 def _in_place(kept: Tensor, value: Tensor, writing: bool) -> Tensor:
-    """The tensor that was kept, with its new value; the value itself, where the tensor is not like it."""
+    """The stored tensor with its new value; the value itself, if shape, dtype or device differ."""
     if (kept.shape, kept.dtype, kept.device) != (value.shape, value.dtype, value.device):
         return value
     if not torch.equal(kept, value):
@@ -358,11 +358,11 @@ class Turned(int):
     """A size whose remainders are turned around, so that it passes a check of sizes that refuses those that divide."""
 
     def __mod__(self, other: int) -> int:
-        """One where the other divides it, and zero where not."""
+        """1 if the other divides it, else 0."""
         return int(int(self) % int(other) == 0)
 
     def __rmod__(self, other: int) -> int:
-        """One where it divides the other, and zero where not."""
+        """1 if it divides the other, else 0."""
         return int(int(other) % int(self) == 0)
 
 
@@ -410,7 +410,7 @@ def _stores(module: nn.Module) -> Iterator[list[Tensor]]:
 
 
 def _leaf(argument: Any, asked: bool = True) -> Any:
-    """An argument that a gradient is asked for, if it can have one."""
+    """An argument with a requested gradient, if it can have one."""
     has_one = isinstance(argument, Tensor) and argument.is_floating_point()
     return argument.requires_grad_(asked) if has_one else argument
 
@@ -478,7 +478,7 @@ class _Told(Exception):
 
 
 def invalid(error: ProtocolError) -> dict[str, Any]:
-    """The reply in place of a value that the protocol cannot express."""
+    """The reply for a value that the protocol cannot express."""
     return {"error": {"kind": "invalid_reply", "told": as_data(say("returned {problem}", problem=str(error)))}}
 
 

@@ -40,7 +40,7 @@ def closed_to_workers(places: Iterable[tuple[Path, Path]], lockdown: Lockdown) -
 
 
 def _try(layer: str, limits: Limits, files_are_hidden: bool) -> str:
-    """Apply one layer in a process of its own and try what it should forbid; returns what went wrong."""
+    """Apply one layer in a separate process and try what it should forbid; returns what went wrong."""
     parent = os.getpid()
     message = _in_a_process(lambda: _attack(layer, limits, files_are_hidden, parent) or HOLDS)
     return "" if message == HOLDS else message or "it exited without an answer"

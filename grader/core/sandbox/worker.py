@@ -29,7 +29,7 @@ Make = Callable[[Mapping[str, str], Channel], Operations]  # from a submission's
 
 
 def make(files: Mapping[str, str], _: Channel) -> Operations:
-    """What a worker can be asked to do, unless the fork server was told of another module."""
+    """The operations of a worker, unless the fork server was given another module."""
     return Operations(files)
 
 
@@ -213,7 +213,7 @@ class Exercise(nn.Module):
 
 
 def exercise_requests(device: str) -> list[list[tuple[str, dict[str, Any]]]]:
-    """What a submission may be asked for, with values on that device."""
+    """The operations on a submission, with values on that device."""
     ones = torch.ones(2, 4).to(device)
     exercise = {"number": 0, "name": "Exercise", "arguments": {"size": 4, "device": device}}
     ids = torch.tensor([[0, 3]]).to(device)

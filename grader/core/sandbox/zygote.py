@@ -198,7 +198,7 @@ def _settle(lockdown: Lockdown) -> None:
 
 
 def _drop_docstrings() -> None:
-    """Drop our docstrings, and the lines of source that Python has kept: no text of ours lies beside a submission."""
+    """Drop the grader's docstrings and cached source lines, so that a submission finds no text of the grader."""
     for thing in gc.get_objects():
         kind = type(thing)  # isinstance would ask the object, and some of torch's warn then
         if kind in (FunctionType, ModuleType, property) or issubclass(kind, type):

@@ -120,7 +120,7 @@ def comment(report: Report, rubric: Rubric, language: str) -> str:
 
 
 def for_canvas(candidate: Candidate, page: bytes, comment: str) -> dict[str, bytes]:
-    """The file that Canvas attaches to a submission of its download; empty where nothing of it can be attached to.
+    """The file that Canvas attaches to a submission of its download; empty if there is none to attach to.
 
     A file that can hold no page gets the comment, the same in a few sentences.
     """
@@ -139,7 +139,7 @@ def _kind(name: str) -> str:
 
 
 def for_moodle(candidate: Candidate, page: bytes, _: str) -> dict[str, bytes]:
-    """The page in the folder that Moodle gave the participant; empty where Moodle's download has none."""
+    """The page in the participant's folder of Moodle's download; empty if there is no such folder."""
     inside = candidate.part.below or next(iter(candidate.part.files.values()), "")
     found = next(filter(None, map(_ENTRY.match, inside.rstrip("/").split("/"))), None)
     if found is None:

@@ -96,7 +96,7 @@ def return_feedback(
 def _preflight(
     ready: Prepared, back: Back, accept_drops: bool, accept_blanks: bool, accept_stale: bool, graded: bool
 ) -> None:
-    """Say what a person should know; end the command if a person has to look first."""
+    """Print what staff should know; end the command if someone has to check first."""
     ready.say()
     for line in grouped("would get no feedback", back.without):
         warn(line)

@@ -1,1 +1,1 @@
-"""Points for graded notebooks, beside the score and never in it."""
+"""Points for graded notebooks, beside the score and never part of it."""

@@ -150,7 +150,7 @@ class Bench:
     def debug(
         self, files: Mapping[str, str], reproduction: Reproduction, answer: Callable[[str], str]
     ) -> dict[str, Any] | None:
-        """Ask once more for what the case asked for; stop in the student's own frame of the last call.
+        """Repeat the requests of the case; stop in the student's own frame of the last call.
 
         ``answer`` shows the debugger's words to a person, and gives the line that is typed; an empty one at the end.
 

@@ -69,7 +69,7 @@ def reproduce(
 
 
 def _property(report: Report, wanted: str | None) -> PropertyReport:
-    """The property that a person means, which has to have lost points; ends the command if there is none."""
+    """The property meant, which must have lost points; ends the command if there is none."""
     identifier = report.submission.id
     if report.status != "graded" and not report.tasks:
         fail(f"{identifier}: {report.status}, so no case was run. {report.reason or ''}".rstrip())

@@ -40,7 +40,7 @@ class Conversation(io.TextIOBase):
         return len(text)
 
     def readline(self, size: int | None = -1, /) -> str:  # type: ignore[override] # lines of text, not bytes
-        """Send all that was written, and wait for what a person types."""
+        """Send all output, and wait for a line of input."""
         del size
         more = " …\n" * (len(self._said) > MOST_SAID)
         self._channel.send(pack(self._said[:MOST_SAID] + more))

@@ -59,7 +59,7 @@ def show_case(
     files: Mapping[str, str],
     language: str,
 ) -> None:
-    """Print what the report says of a case, what came of it now, and what was asked for."""
+    """Print the report's text on a case, its result now, and its requests."""
     now = again.result
     message = in_words(now.message, chosen(), language)
     title = f"{report.submission.id}: {clean(prop.title)}  {prop.points:g}/{prop.max_points:g}  ({prop.id})"
@@ -104,7 +104,7 @@ def converse(bench: Bench, files: Mapping[str, str], again: Reproduction) -> Non
 
 
 def _answer(said: str) -> str:
-    """Show what the debugger says, without what could command a terminal, and read the person's line."""
+    """Show the debugger's output without control characters, and read a line of input."""
     *lines, prompt = ("".join(char if char.isprintable() else "?" for char in line) for line in said.split("\n"))
     for line in lines:
         say(line)
@@ -115,7 +115,7 @@ def _answer(said: str) -> str:
 
 
 def transcript(exchanges: Sequence[Exchange]) -> list[str]:
-    """The calls, tensors in a few words, each with what came back; the last ones of many.
+    """The last calls, each with its result; tensors in a few words.
 
     A request that needs another text of a file has no line of its own.
     """

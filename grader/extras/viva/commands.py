@@ -54,7 +54,7 @@ def viva(
 
 
 def _ask(folder: Path, out: Path, given: list[Path] | None, seed: int, language: str, level: Level, jobs: int) -> None:
-    """Write the quizzes, and their key; a submission of which nothing can be asked has a quiz without questions."""
+    """Write the quizzes and their key; a submission without possible questions gets an empty quiz."""
     from grader.core.sandbox.launch import Zygote  # these import torch
 
     from .files import write_quizzes

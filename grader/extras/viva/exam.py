@@ -1,4 +1,4 @@
-"""What a worker runs beside a submission, as the module ``src._exam``: calls, and what lines hold meanwhile."""
+"""Runs in a worker beside a submission, as the module ``src._exam``: makes calls and records the values of lines."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Trace:
         self._known |= {_bare(text) for value in values for text in _described(value)}
 
     def told(self, result: Any) -> Iterator[tuple[str, str, int, str]]:
-        """What may be asked about a line: its value and shape, if it has one only, and what it holds each time."""
+        """Answers about a line: its value and shape, if it has only one, and its values each time."""
         self._know(result)
         for place, runs in self._held.items() if len(self.steps) < MOST_STEPS else ():
             shapes, values = zip(*runs, strict=True)

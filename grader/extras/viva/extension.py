@@ -86,7 +86,7 @@ def graded(key: Key, answers: Mapping[str, str]) -> dict[str, Practice]:
 
 
 def _chosen(question: Question, answer: str) -> str | None:
-    """The option that an answer repeats, whatever has become of its blanks and markup."""
+    """The option that an answer repeats, regardless of blanks and markup."""
     options = {"".join(option.split()): option for option in question.options}
     plain = html.unescape(re.sub(r"</?(?:p|code|pre|div|br)\b[^>]*>", "", answer))
     return options.get("".join(answer.split())) or options.get("".join(plain.split()))

@@ -51,7 +51,7 @@ class Question:
 
 
 class Quiz(Record):
-    """What the author of one submission is asked, under a pseudonym; ``pool`` counts what there was to draw from."""
+    """The questions to the author of one submission, under a pseudonym; ``pool`` counts the questions to draw from."""
 
     id: str
     name: str

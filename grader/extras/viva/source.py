@@ -1,4 +1,4 @@
-"""Lines of a submission, and small edits of them, such as slips of a hand. Running says what an edit means."""
+"""Lines of a submission, and small edits of them, such as slips. Running the code shows the effect of an edit."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ class Study:
 
 
 def viva_of(assignment: Assignment) -> Viva | None:
-    """What the assignment's file says; None if it has no such file."""
+    """The contents of the assignment's file; None if there is no such file."""
     path = assignment.folder / "corpus" / "viva.toml"
     return Viva.model_validate(tomllib.loads(path.read_text(encoding="utf-8"))) if path.is_file() else None
 
