@@ -1,6 +1,7 @@
-"""What ``make practice`` runs your tests on: right implementations of ``visible``, and wrong ones.
+"""The implementations of ``visible`` on which ``make practice`` runs your tests: correct and wrong ones.
 
-``right_1`` has the contract. While no test of yours catches a wrong one, the question in its docstring is asked.
+The docstring of ``right_1`` is the contract; that of a wrong one is the question asked until one of your tests catches
+it.
 """
 
 import torch
@@ -14,13 +15,13 @@ def right_1(documents: Tensor, window: int, sinks: int = 0) -> Tensor:
 
     Args:
         documents: ``[s]``, int64: the id of each token's document. Ids are any numbers, in any order; tokens with equal
-            ids are of one document, also where tokens of others stand between them. ``s`` may be 0.
-        window: A token sees the last ``window`` places, its own among them; places are those of the whole sequence.
+            ids belong to one document, even with tokens of other documents between them. ``s`` may be 0.
+        window: A token sees the last ``window`` positions of the whole sequence, including its own.
         sinks: The first ``sinks`` tokens of each document are seen from any distance.
 
     Returns:
-        ``[s, s]``, bool, a new tensor: ``[i, j]`` is True exactly if ``j`` is of the document of ``i``, is not later
-        than ``i``, and is in the window or a sink. ``documents`` stays as it is.
+        ``[s, s]``, bool, a new tensor: ``[i, j]`` is True exactly if ``j`` belongs to the document of ``i``, is not
+        later than ``i``, and is in the window or a sink. ``documents`` is not modified.
 
     Raises:
         ValueError: If ``window < 1`` or ``sinks < 0``.
@@ -51,7 +52,7 @@ def right_2(documents: Tensor, window: int, sinks: int = 0) -> Tensor:
 
 
 def wrong_1(documents: Tensor, window: int, sinks: int = 0) -> Tensor:
-    """Where exactly does the window end? Compare the last place that is in it with the first that is not.
+    """Where exactly does the window end? Compare the last position inside it with the first one outside.
 
     窗口究竟到哪里为止？请比较窗口内的最后一个位置和窗口外的第一个位置。
     """
@@ -92,7 +93,7 @@ def wrong_3(documents: Tensor, window: int, sinks: int = 0) -> Tensor:
 
 
 def wrong_4(documents: Tensor, window: int, sinks: int = 0) -> Tensor:
-    """What does the contract say about tokens of one document that stand apart?
+    """What does the contract say about tokens of one document with other tokens between them?
 
     同一文档的 token 被隔开时，约定是怎么说的？
     """
@@ -121,7 +122,7 @@ def wrong_5(documents: Tensor, window: int, sinks: int = 0) -> Tensor:
 
 
 def wrong_6(documents: Tensor, window: int, sinks: int = 0) -> Tensor:
-    """Which arguments have to raise an error, and do you try the very last of them?
+    """Which arguments must raise an error? Do you test the one closest to the boundary?
 
     哪些参数应当抛出异常？你试过其中最接近边界的那个吗？
     """
