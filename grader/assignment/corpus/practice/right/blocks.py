@@ -5,7 +5,7 @@ from torch import Tensor
 
 
 def visible(documents: Tensor, window: int, sinks: int = 0) -> Tensor:
-    """See ``tests/practice/right_1.py``."""
+    """See ``right_1`` in ``tests/practice/implementations.py``."""
     if min(window, sinks + 1) < 1:
         raise ValueError(f"visible(window={window}, sinks={sinks})")
     allowed = documents.new_zeros((documents.numel(),) * 2, dtype=torch.bool)

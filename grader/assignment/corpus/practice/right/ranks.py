@@ -5,7 +5,7 @@ from torch import Tensor
 
 
 def visible(documents: Tensor, window: int, sinks: int = 0) -> Tensor:
-    """See ``tests/practice/right_1.py``."""
+    """See ``right_1`` in ``tests/practice/implementations.py``."""
     if window < 1:
         raise ValueError("the window is empty")
     if sinks < 0:

@@ -5,7 +5,7 @@ from torch import Tensor
 
 
 def visible(documents: Tensor, window: int, sinks: int = 0) -> Tensor:
-    """See ``tests/practice/right_1.py``."""
+    """See ``right_1`` in ``tests/practice/implementations.py``."""
     if not (window >= 1 and sinks >= 0):
         raise ValueError
     ids = [int(number) for number in documents]
