@@ -389,12 +389,12 @@ MISTAKES = {
     "eps forgotten": Mistake(
         NORM,
         {ROOT: "torch.sqrt(mean_square)"},
-        *("norm_eps_inside_sqrt", "where does eps enter", "The factor is 4", "norm_eps_absent"),
+        *("norm_eps_inside_sqrt", "where does eps enter", "Received values are 4 times", "norm_eps_absent"),
     ),
     "1 + gamma": Mistake(
         NORM,
         {"* self.gamma.to(input.device)": "* (1 + self.gamma.to(input.device))"},
-        *("norm_groups", "Is something added to gamma", "The factor is 2", "norm_gamma_plus_one"),
+        *("norm_groups", "Is something added to gamma", "Received values are 2 times", "norm_gamma_plus_one"),
     ),
     "gamma of one group shared by all": Mistake(
         NORM,

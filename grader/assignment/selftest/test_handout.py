@@ -126,7 +126,8 @@ def test_what_commands_print_is_shown_as_they_print_it(language: Language) -> No
         assert re.search(rf"^    {say(language, key)} ", debugging, re.MULTILINE), key
     prop = RUBRIC.properties["norm_eps_inside_sqrt"]
     assert f"✗ {prop.title[language]}\n" in debugging
-    assert prop.question[language] in re.sub(r"\n {15}", " ", debugging)
+    unwrapped = re.sub(r"\n {14,15}", "" if language == "zh" else " ", debugging)
+    assert prop.question[language] in unwrapped
 
 
 # ── What the pages claim ──
