@@ -181,7 +181,7 @@ def told_refused(constructor: Callable[..., StudentModule], **too_large: int) ->
     """Whether sizes are refused where one is too large, for messages."""
     if succeeds(constructor(**too_large).parameters):
         return None
-    return say("{sizes}, which is too large, is refused, as it should be", sizes=stated(**too_large))
+    return say("{sizes} is too large and is refused, as required", sizes=stated(**too_large))
 
 
 def check_sizes_named(constructor: Callable[..., StudentModule], **sizes: int) -> None:

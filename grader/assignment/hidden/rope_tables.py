@@ -43,11 +43,11 @@ TABLES = say("cosines and sines for {what}, [position, feature]")
 QUARTER = say("position 0 is rotated by a quarter turn: sines in place of cosines")
 TURNED_ALREADY = say("position 0 is already rotated")
 TIMES_ONE_FACTOR = "cosines and sines are multiplied by {factor}: the squares of the two no longer add up to 1"
-INTERLEAVED = say("the angle of each pair is at two neighbouring columns, not at the same column of both halves")
+INTERLEAVED = say("the angle of each pair is in two neighbouring columns, not in the same column of both halves")
 ALONE_RIGHT = "after s = {s} alone it is right"
 SWITCHED = say("without train() and eval() between these calls it is right")
-HEADS_TAKEN = say("as many rows of the tables are used as there are heads, not positions")
-IN_PARTS = "from position to position, they are the tables of other ratios: {parts}"
+HEADS_TAKEN = say("the number of table rows used is the number of heads, not of positions")
+IN_PARTS = "different positions use the tables of different ratios: {parts}"
 LAST_ROWS = say("a call uses the last rows of the tables, not the first")
 SPEEDS = "pair by pair, the angles are {factors} times the expected values"
 SHIFTED = "position {here} is rotated as position {n} should be, position {next} as position {following}"
@@ -65,7 +65,7 @@ BY_HALVES = "in the first half of the positions {early} pairs are wrong, in the 
 DRIFT = "where they are wrong, the squares of the two do not add up to 1, by up to {worst} rounding steps"
 FEW_ROWS = "with ratio={ratio}, the tables have {n} rows, too few for s = {s}"
 OF_TWO_RATIOS = "the cosines are those of ratio {cosines}, the sines those of ratio {sines}"
-OF_NO_RATIO = "they match the tables of no integer ratio from 1 to {k}"
+OF_NO_RATIO = "they do not match the tables of any integer ratio from 1 to {k}"
 ALIKE = say("all positions are rotated alike, so this property cannot be checked")
 PAIRS_TOLD = 4
 MOST_PARTS = 4  # that a message lists

@@ -38,7 +38,7 @@ from grader.testing import (
 )
 
 CALLED_BEFORE = (
-    "\nWithout the call with s = {s} before module.to() it is right: what that call kept is still where it was made."
+    "\nWithout the call with s = {s} before module.to() it is right: a tensor kept from it is on the old device."
 )
 LEFT_BEHIND = "with growth {when} module.to(), a buffer is on {here}, not on {there}"
 

@@ -97,8 +97,8 @@ OF_OUTPUT = "{dtype} output, {sizes}"
 FLOAT32 = say("{dtype} output", dtype="float32")
 EXACT_64 = say("{dtype} output for head_dim={head_dim}", dtype="float32", head_dim=64)
 MODULE_RIGHT = say(
-    "\nThe output of NTKAwareRoPE is right all the same: what it passes to this function makes up for the mistake. "
-    "Mend both places."
+    "\nThe output of NTKAwareRoPE is right nevertheless: what it passes to this function cancels the mistake. "
+    "Fix both places."
 )
 NEARLY = 0.05  # coarser than any rounding of numbers around 1
 

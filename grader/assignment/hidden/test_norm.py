@@ -288,7 +288,7 @@ def test_every_feature_is_scaled_by_its_own_gamma(student: Student, gamma_dtype:
         try:
             check_law(numbers(scaled, x.shape), expected, say(OF_GAMMA, dtype=name(gamma_dtype), **sizes))
         except WrongAnswer as fault:
-            same = say("another gamma was assigned, and the output did not change")
+            same = say("a different gamma was assigned, and the output did not change")
 
             def factors(gamma: Tensor) -> Tensor:
                 module = build(student, group_size, device, hidden=hidden, gamma_dtype=gamma_dtype, gamma=gamma)  # noqa: B023

@@ -76,7 +76,7 @@ from grader.testing import (
 OF_POSITION_ONE = (math.cos(1), math.sin(1))  # in the first pair, which every ratio turns alike
 AS_INPUT = say("grown tables have the dtype of that call's input, in place of the dtype that the constructor was given")
 ONE_OF_TWO = say("the registered buffers hold only one of the two tables, cosines and sines")
-ROWS_OF_CALL = "after growth by a call with s = {s}, a table has a row for each of its positions only, not es rows"
+ROWS_OF_CALL = "after growth in a call with s = {s}, a table has s rows, not es"
 
 
 def check_registration(module: StudentModule, positions: int) -> list[Tensor]:

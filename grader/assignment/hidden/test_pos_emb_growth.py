@@ -30,7 +30,7 @@ from grader.testing import Crashed, Message, StudentFault, StudentModule, WrongA
 NEAR = 128  # positions that tell ratios apart, and that all dtypes can count; errors of frequencies show further on
 GROWN_TO = tuple(dict.fromkeys(row.length for row in GROWING))
 OF_TABLES = ("rope_buffers", "rope_exact_angles")  # charge for tables of 16 bits, and modules beside
-AS_BUILT = say("that is what the module was built with: growth is not kept")
+AS_BUILT = say("these are the tables that the module was built with: growth is not kept")
 UNGROWN = "after calls with s = {lengths}, the tables have fewer than {n} positions: growth is not kept"
 UNSEEN = say("the tables are the same for all ratios, so this property cannot be checked")
 CHOSEN = "with ratio={ratio}, the k' used for s = {lengths} are {picked} in this order"

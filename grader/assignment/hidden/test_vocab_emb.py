@@ -255,7 +255,7 @@ def narrow_by_contract(student: Student, dtype: torch.dtype, device: str) -> Non
     check_rows(output, table[ids], ids, table, say("{dtype} embedding of transposed ids", dtype=name(dtype)))
 
 
-ONE_ROW = say("where input_ids has one row in place of several, it is right")
+ONE_ROW = say("with one row of input_ids instead of several, it is right")
 # Of 10, not the first and not the last; sorting moves each of the latter.
 IDS, UNSORTED = torch.tensor([[1, 3], [8, 3]]), torch.tensor([[5, 1, 3]])
 TO_THE_LAST = torch.tensor([[1, 3], [9, 3]])  # by the contract: code may need the last id, or refuse it

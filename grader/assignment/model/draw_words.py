@@ -22,7 +22,7 @@ OF_SEED: Final = "they are the numbers of seed {seed}"
 NEXT_SEED: Final = "they are the numbers of seed {seed}, right beside this one"
 AFTER_DRAWS: Final = "they are the numbers of seed {seed}, with {n} drawn before them"
 LATER: Final = "they are this seed's numbers, with {n} drawn before them"
-UNKNOWN: Final = say("not the numbers of this draw")
+UNKNOWN: Final = say("these are not the numbers of this draw")
 RANKS_SEEDS: Final = "rank by rank, {world} ranks draw with seeds {seeds}"
 CLAMPED: Final = "only numbers beyond {n} standard deviations are wrong: they are clamped there"
 BOUNDED: Final = say("only numbers beyond one bound are wrong: they are clamped there")
@@ -34,7 +34,9 @@ OTHER_ORDER: Final = say("they are the right random numbers in another order")
 ANOTHER_SCALE: Final = say("they are the right random numbers, scaled or shifted")
 MIRRORED: Final = say("they are the right random numbers, mirrored: the bounds are swapped, or the sign is turned")
 OTHER_KIND: Final = say("they are this seed's numbers for a {kind} draw")
-ZERO_UNHEARD: Final = say("they are this seed's numbers with a deviation of 1, the default: 0 counts as not given")
+ZERO_UNHEARD: Final = say(
+    "they are this seed's numbers with a standard deviation of 1, the default: 0 is treated as not given"
+)
 STATED: Final = 0.02  # how far moments may be off, of the deviation, and still be told as the ones asked for
 
 

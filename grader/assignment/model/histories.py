@@ -62,10 +62,12 @@ OTHERWISE = "{what} gives a different output than on a new module, after {before
 RANDOM = "{what} gives a different output each time"
 RAISES = "{what} raises an exception after {before}; on a new module it does not"
 STILL_BEFORE = say("it still uses the parameter's value from before the update")
-RIGHT_ANEW = say("where every call gets a new tensor it is right; here calls get the same one, with new numbers in it")
+RIGHT_ANEW = say(
+    "with a new tensor for every call it is right; here all calls get the same tensor, with new numbers in it"
+)
 RIGHT_AFTER = "after {before} it is right"
 UNRECORDED = say(
-    "it is the same without eval(), under torch.no_grad(): look for is_grad_enabled() and requires_grad, "
+    "it also happens without eval(), under torch.no_grad(): look for is_grad_enabled() and requires_grad, "
     "not for self.training"
 )
 EVALUATING = say("in train mode, under torch.no_grad(), it is right: look for self.training")

@@ -25,17 +25,17 @@ RECEIVES = "the row of id {id} receives {seen}"
 OTHERS_SUMMED = say("other rows that are used several times receive the sum")
 FOREIGN_TOO = say("the gradients of ids that give zeros as well")
 REMAINDER = "on each rank, an id of its own gives row id % {n} of the shard"
-CUT = "the right gradient, but nothing in features {places}"
+CUT = "the right gradient, but zeros in features {places}"
 MULTIPLE = "{factor} times the expected gradient"
-LEFT_OUT = "only the last {n} of {all} tokens are wrong: nothing is computed for them"
-LEFT_OUT_OF_ROWS = "in each batch row, only the last {n} of {all} tokens are wrong: nothing is computed for them"
+LEFT_OUT = "only the last {n} of {all} tokens are wrong: they are not computed"
+LEFT_OUT_OF_ROWS = "in each batch row, only the last {n} of {all} tokens are wrong: they are not computed"
 IN_16_BITS = "the right sum, but in {dtype} numbers"
 FEWER_DIGITS = say("the right sum, but with fewer digits than its dtype holds")
 CHANGES = (
-    (say("the rows are the right ones, but their negative numbers are 0"), torch.relu),
-    (say("the rows are the right ones, but without the signs of their numbers"), torch.abs),
+    (say("these are the right rows, but with 0 in place of negative numbers"), torch.relu),
+    (say("these are the right rows, but without the signs of their numbers"), torch.abs),
 )
-OWN_HERE = say("its own row, but in other calls another output")
+OWN_HERE = say("its own row, but a different output in other calls")
 TOLD = 3  # ids that a message names
 ADDED = 64  # rows of a table in which sums of two are looked for
 EXACT = 2.0**-20  # relative: the rounding of such a sum

@@ -87,7 +87,7 @@ CASES = [
     (VOCAB, LOOKUP, f"x = {LOOKUP[7:]}\n        return x.transpose(0, 1).reshape(x.shape)", "vocab_lookup",
      ["these are the right rows, but column by column"], ANY),
     (VOCAB, LOOKUP, f"x = {LOOKUP[7:]}\n        x.register_hook(lambda g: g / len(g)) if x.requires_grad else 0\n"
-     "        return x", "vocab_backward", ["where input_ids has one row in place of several, it is right"], ANY),
+     "        return x", "vocab_backward", ["with one row of input_ids instead of several, it is right"], ANY),
     (VOCAB, LOOKUP, IDS.format("input_ids.clamp(max=50256)"), "vocab_lookup", [], None),
     (VOCAB, LOOKUP, IDS.format("input_ids % 32768"), "vocab_lookup", [], None),
     (VOCAB, FOREIGN, FOREIGN_BY_SIZE, "shard_zeros_elsewhere",

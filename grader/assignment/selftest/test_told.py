@@ -43,12 +43,12 @@ IDS = torch.tensor([[0, 1, 2]])
         (TABLE.flip(-1), "id 0 gives no row of the table"),
         (TABLE / 0, "id 0 gives numbers that are not finite"),
         (torch.full_like(TABLE, 4.0), "id 0 gives 4 in every feature"),
-        (SIGNED.relu(), "the rows are the right ones, but their negative numbers are 0$"),
-        (SIGNED.abs(), "the rows are the right ones, but without the signs of their numbers$"),
+        (SIGNED.relu(), "these are the right rows, but with 0 in place of negative numbers$"),
+        (SIGNED.abs(), "these are the right rows, but without the signs of their numbers$"),
     ],
 )
 def test_rows_are_told_by_whose_they_are(given: torch.Tensor, said: str) -> None:
-    table = SIGNED if "the right ones" in said else TABLE
+    table = SIGNED if "the right rows" in said else TABLE
     check_rows(table[IDS], table[IDS], IDS, table, quoted("ids"))
     with pytest.raises(WrongAnswer, match=said):
         check_rows(given.unsqueeze(0), table[IDS], IDS, table, quoted("ids"))
@@ -56,7 +56,7 @@ def test_rows_are_told_by_whose_they_are(given: torch.Tensor, said: str) -> None
 
 def test_a_row_that_only_some_calls_give_is_no_row_of_another_id() -> None:
     given, elsewhere = TABLE[IDS], TABLE[torch.tensor([[1, 1, 2]])]
-    with pytest.raises(WrongAnswer, match=r"id 0 gives its own row, but in other calls another output$"):
+    with pytest.raises(WrongAnswer, match=r"id 0 gives its own row, but a different output in other calls$"):
         check_rows(given, elsewhere, IDS, TABLE, quoted("ids"))
     with pytest.raises(WrongAnswer, match="id 0 gives the row of id 0"):
         check_rows(given, torch.zeros_like(given), IDS, TABLE, quoted("ids"))
