@@ -294,6 +294,10 @@ def check_gradients_by_differences(student: Student, device: str) -> None:
         check_differences(of_gamma, by_gamma, gamma, upstream, say("the gradient of {where}", where="gamma"))
     elif pieces:  # rounded, or of another size, which norm_gamma charges for
         require(bool(gradient_of(pieces[:1], "gamma").any()), say("no gradient reaches {where}", where="gamma"))
+    if pieces and all(piece is not None for piece in pieces):
+        with stating(ALONE_TAKING["parameters"]):
+            alone = module.gradients(x.to(device), upstream=upstream.to(device), alone="parameters")
+            gradient_of(alone.of_parameters, "gamma")
 
 
 def output_for(student: Student, gamma: Tensor | None, device: str, x: Tensor) -> Tensor:

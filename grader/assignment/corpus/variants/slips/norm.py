@@ -88,7 +88,7 @@ SLIPS = (
         "largest_magnitude",
         GROUPS,
         "norm_largest_magnitude",
-        "rms_rounded",
+        "rms_rounded bfloat16_beside_a_wide_gamma",
         mean="groups.abs().amax(-1, keepdim=True).square()",
     ),
     slip("over_the_sequence", GROUPS, "norm_mean_over_sequence", mean="groups.square().mean((1, -1), keepdim=True)"),
