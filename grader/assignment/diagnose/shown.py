@@ -131,7 +131,7 @@ NOTHING_REGISTERED, SEVERAL_REGISTERED = (told(made.REGISTERED, n=n) for n in (0
 OTHER_SIZE = told("the parameter has {n} elements; {wanted} are required", "the parameter has {n} elements")
 PARAMETER_CHANGED = (
     told(conditions.AFTER, what=("gamma", "the table", "the shard")),
-    told("gamma is {dtype} after a {call} call"),
+    told("gamma is {dtype} after a {call} call; it was built as {built}"),
 )
 ONE_NUMBER_DRAWN = told(ZEROS, ALIKE, beside=told(*made.DRAWS.values(), beside=told(PLACES, wrong=0.9)))
 WITHOUT_SPREAD = told(made.MOMENTS, std="0")  # every draw is the same

@@ -86,7 +86,7 @@ def build(
     device: str,
     *,
     hidden: int = 24,
-    gamma: Tensor | None = None,
+    gamma: Tensor | float | None = None,
     gamma_dtype: torch.dtype = torch.float32,
     eps: float | None = None,
     reading: Normalising | None = None,
@@ -99,12 +99,11 @@ def build(
     if eps is not None:
         arguments["eps"] = eps
     module = student.GroupRMSNorm(**arguments)
-    if reading is BY_CONTRACT:
-        return filled(module, 1.0 if gamma is None else gamma, hidden, group_size).train(True)
     reading = reading or normalising(student)
     if reading.made_late:
         module(LARGE * torch.ones(2, 2, hidden, device=device))
-    return filled(module, reading.neutral if gamma is None else gamma, hidden, group_size).train(reading.training)
+    module.train(reading.training)  # before gamma is filled in, since a mode may change it
+    return filled(module, reading.neutral if gamma is None else gamma, hidden, group_size)
 
 
 def quotients(student: Student, x: Tensor, group_size: int, device: str, eps: float | None = None) -> Tensor:

@@ -56,7 +56,16 @@ ROUGH = 2.0**-4  # of a gradient's size: the error of 16-bit arithmetic, which n
 def gradients_by_contract(student: Student, gamma_dtype: torch.dtype, dtype: torch.dtype, device: str) -> None:
     """In one mode or the other: a mode that cuts gradients is a mistake, whichever it is."""
     for row in asked(dtype, gamma_dtype):
-        in_mode(partial(check_gradients, student, BY_CONTRACT, row, device), row.training)
+        check = partial(check_gradients, student, BY_CONTRACT, row, device)
+        try:
+            in_mode(check, row.training)
+        except (WrongAnswer, Crashed) as fault:
+            x = row.tensors(student.seed)[0].to(device)
+            modes = (new_module(student, BY_CONTRACT, row, device).train(training)(x) for training in (True, False))
+            if fits(*(numbers(output, x.shape).nan_to_num(0.0) for output in modes)):
+                raise
+            student.excuse(fault, ("norm_purity",))
+            check(not row.training)
 
 
 def gradients_by(

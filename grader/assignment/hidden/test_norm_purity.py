@@ -67,7 +67,9 @@ def purity_by_contract(
         student.GroupRMSNorm(**sizes, device=device)(torch.ones(2, 3, sizes["hidden_size"], device=device))
     output = check_that_nothing_changes(student, BY_CONTRACT, x, device)
     check_law(
-        numbers(output, x.shape), oracle.rms_norm(x, torch.ones(24), 4, 1e-5), say("{dtype} output", dtype=name(dtype))
+        numbers(output, x.shape),
+        oracle.rms_norm(x, torch.full((24,), 2.0), 4, 1e-5),
+        say("{dtype} output", dtype=name(dtype)),
     )
 
 
@@ -95,12 +97,14 @@ def test_the_input_stays_as_it_was(student: Student, dtype: torch.dtype, device:
 def check_that_nothing_changes(student: Student, reading: Normalising, x: Tensor, device: str) -> Tensor:
     """Require input, gamma and mode to have no part in what a call leaves; returns the output.
 
-    In float64 only of the input, which a conversion to float64 does not copy.
+    In float64 only of the input, which a conversion to float64 does not copy. Gamma is one number in every place,
+    twice the neutral one or more, so that a mode which leaves it out shows.
     """
     x, dtype = x.to(device), x.dtype
-    module = build(student, 4, device, reading=reading)
+    gamma = reading.neutral + 1
+    module = build(student, 4, device, gamma=gamma, reading=reading)
     wide = dtype is torch.float64
-    known = reading is BY_CONTRACT  # gamma is filled with ones then, whatever its layout
+    known = reading is BY_CONTRACT  # gamma is filled then, whatever its layout
     before = None if wide or known else module.held(24)
 
     def check(after: list[Tensor]) -> None:
@@ -110,7 +114,7 @@ def check_that_nothing_changes(student: Student, reading: Normalising, x: Tensor
     numbers(output, x.shape)  # as many as there should be; norm_dtype_and_shape charges for another shape
     after_call = None if wide else module.held(24)
     if known and after_call is not None:
-        before = torch.ones(after_call.shape, device=after_call.device)
+        before = torch.full(after_call.shape, gamma, device=after_call.device)
     for other in evaluated:
         try:
             check_equal(other, output, IN_EVALUATION)
@@ -119,10 +123,22 @@ def check_that_nothing_changes(student: Student, reading: Normalising, x: Tensor
             is_right = not reading.training or output.dtype != x.dtype == other.dtype
             raise fault.with_more(failing_in(True, alike) if is_right else None) from None
     if before is not None and after_call is not None:
-        told = say("gamma is {dtype} after a {call} call", dtype=name(after_call.dtype), call=name(dtype))
-        require(after_call.dtype == before.dtype, told)
+        check_gamma_dtype(after_call, before.dtype, dtype)
         check_equal(after_call, before, AFTER.filled(what=quoted("gamma")))
     return output
+
+
+def check_gamma_dtype(after: Tensor, built: torch.dtype, called: torch.dtype) -> None:
+    """Require gamma to have the dtype after a call with which it was built."""
+    require(
+        after.dtype == built,
+        say(
+            "gamma is {dtype} after a {call} call; it was built as {built}",
+            dtype=name(after.dtype),
+            call=name(called),
+            built=name(built),
+        ),
+    )
 
 
 def check_alike(module: StudentModule, x: Tensor, wanted: Tensor, training: bool) -> None:
@@ -162,3 +178,9 @@ def test_earlier_calls_leave_no_trace(student: Student, device: str) -> None:
         (gammas[0],),
         excuse,
     )
+    try:
+        held = make(gammas[:1]).after(calls[0]).held(24)
+    except StudentFault as fault:
+        return excuse(fault)
+    if held is not None:
+        check_gamma_dtype(held, torch.bfloat16, torch.float32)

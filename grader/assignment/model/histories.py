@@ -35,6 +35,7 @@ class Step:
         input: What it is called with; None for another step.
         mode: True for training, False for evaluation; None for another step.
         update: What its parameter is set to, in alternative layouts; None for another step.
+        convert: The dtype that it is converted back to, from float64; None for another step.
         other: Builds another module, which may share something with the one that is called; None for another step.
         alike: Whether that module has the same arguments, and its parameter is set.
     """
@@ -42,6 +43,7 @@ class Step:
     input: Tensor | None = None
     mode: bool | None = None
     update: tuple[Tensor, ...] | None = None
+    convert: torch.dtype | None = None
     other: Callable[[], object] | None = None
     alike: bool = False
 
@@ -53,6 +55,8 @@ class Step:
             return say("a call with {dtype} input of shape {shape}", dtype=dtype, shape=shape)
         if self.mode is not None:
             return quoted("train()" if self.mode else "eval()")
+        if self.convert is not None:
+            return quoted(f"module.double().to({name(self.convert)})")
         if self.other is not None:
             return ALIKE_UPDATED if self.alike else OTHER_BUILT
         return say("an update of the parameter")
@@ -81,11 +85,13 @@ def updated_in_both_modes(calls: Sequence[Tensor], updates: Sequence[Step]) -> l
     """In training, then in evaluation: a call, an update, and the same call; the calls differ in nothing but values.
 
     A kept output or parameter shows in either mode; evaluation, which runs without gradients, has another of the three
-    ``calls`` before these, since an output may be kept until the parameter changes.
+    ``calls`` before these, since an output may be kept until the parameter changes. A conversion, which gives the
+    parameter new memory, comes before the first update: a view of it no longer follows then.
     """
     trained, before, evaluated = (Step(input=call) for call in calls)
     first, second = updates
-    return [trained, first, trained, Step(mode=False), before, evaluated, second, evaluated]
+    converted = [Step(convert=value.dtype) for value in (first.update or ())[:1]]
+    return [trained, *converted, first, trained, Step(mode=False), before, evaluated, second, evaluated]
 
 
 def with_ids(ids: Tensor, updates: Sequence[Step]) -> list[Step]:
@@ -289,5 +295,7 @@ def _outputs(module: StudentModule, steps: Sequence[Step], *, in_place: bool = T
             module.train(step.mode)
         elif step.update is not None:
             module.assign(*step.update)
+        elif step.convert is not None:
+            module.to(torch.float64).to(step.convert)
         elif build := step.other:
             build()
