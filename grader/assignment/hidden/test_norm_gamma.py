@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from torch import Tensor
 
 from grader.assignment import oracle
 from grader.assignment.hidden.axes import in_turns
-from grader.assignment.hidden.conditions import check_beside, succeeds
+from grader.assignment.hidden.conditions import check_beside, in_mode, succeeds
 from grader.assignment.hidden.construction import (
     FIRST_TOO,
     RESET,
@@ -70,13 +71,16 @@ def test_gamma_is_drawn_uniformly_with_the_seed(
         sizes = {"hidden_size": 64, "group_size": 8, "init_range": bounds, "init_seed": init_seed}
         return student.GroupRMSNorm(**sizes, dtype=dtype, device=device)
 
-    def check(beside: bool, again: bool = again) -> None:
-        module = make()
+    def check_in(training: bool, beside: bool, again: bool) -> None:
+        module = make().train(training)
         if beside:
             student.GroupRMSNorm(hidden_size=16, group_size=4, init_range=(8.0, 9.0), init_seed=3)
         if again:
             filled(module, 7.0, 64, 8).reset_parameters()
         check_drawn(drawn_gamma(student, module, device), draw, init_seed, dtype, device, over, *[RESET] * again)
+
+    def check(beside: bool, again: bool = again) -> None:
+        in_mode(partial(check_in, beside=beside, again=again), dtype is not torch.float16)
 
     try:
         check_beside(student, check)
