@@ -61,6 +61,7 @@ from grader.core.judge.student_objects import without_gradients as without_gradi
 
 # messages
 from grader.core.judge.wording import ALIKE as ALIKE
+from grader.core.judge.wording import CLAMPED as CLAMPED
 from grader.core.judge.wording import ORDER as ORDER
 from grader.core.judge.wording import PLACES as PLACES
 from grader.core.judge.wording import SAME_MULTIPLE as SAME_MULTIPLE

@@ -42,7 +42,18 @@ from grader.assignment.model.row_words import (
 )
 from grader.assignment.model.rows import IN_MEMORY
 from grader.assignment.oracle import smallest_even_ratio
-from grader.testing import ALIKE, OTHER_DTYPE, OTHER_SHAPE, PLACES, SAME_MULTIPLE, SLIGHT_FACTOR, STEPS, ZEROS, Message
+from grader.testing import (
+    ALIKE,
+    CLAMPED,
+    OTHER_DTYPE,
+    OTHER_SHAPE,
+    PLACES,
+    SAME_MULTIPLE,
+    SLIGHT_FACTOR,
+    STEPS,
+    ZEROS,
+    Message,
+)
 
 Failing = Mapping[str, Message]  # from a case's id to its message
 
@@ -247,7 +258,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "shard_foreign_gradients": (told(RECEIVES, seen=str(FOREIGN_TOO)),),
     "gradient_not_summed": (told(RECEIVES, seen=OF_ONE_USE, only=True, lacks=(OTHERS_SUMMED,)),),
     "gradient_scaled": (
-        told(SAME_MULTIPLE, turns.BATCH_ALIKE, lacks=(norm.OF_ZEROS,)),
+        told(SAME_MULTIPLE, CLAMPED, turns.BATCH_ALIKE, lacks=(norm.OF_ZEROS,)),
         told(RECEIVES, beside=told(MULTIPLE)),
     ),
     "rope_module_dtype": (told(OTHER_DTYPE, case="every_batch_row_and_head"),),

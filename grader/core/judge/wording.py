@@ -14,6 +14,7 @@ ENOUGH = 4  # elements that have to agree, so that a common factor is no coincid
 FAR = 1000  # times the expected size: for larger errors the exact number does not matter
 ZEROS = say("zero wherever it is wrong")
 ALIKE = say("all of these are the same number")
+CLAMPED = say("all of these are clamped to the same magnitude")
 PLACES = "{what}: shape {shape}, {n} of {all} elements wrong, the first at {place}"
 STEPS = "largest error in rounding steps: {worst}; allowed: {limit}"
 SAME_MULTIPLE = "all of these are {factor} times the expected value"
@@ -73,7 +74,7 @@ def relation(values: Tensor, expected: Tensor, scale: Tensor) -> Message | None:
         sizes = values.abs()
         cut = (sizes <= expected.abs()) & (values * expected > 0) & ((sizes - sizes[0]).abs() <= SAME_FACTOR * sizes[0])
         if bool(cut.all()) and not constant:
-            return say("all of these are clamped to the same magnitude")
+            return CLAMPED
         added = values - expected
         if bool(((added - added[0]).abs() <= SAME_FACTOR * added[0].abs()).all()) and not constant:
             return say("all of these are off by the same constant")
