@@ -17,6 +17,7 @@ from grader.assignment.hidden.norm_inputs import (
     CLAMPED,
     FORWARD,
     GROUPINGS,
+    NO_DIGITS,
     NO_ROUNDING,
     ONE_ROUNDING,
     OVERFLOW,
@@ -66,6 +67,7 @@ RANGES = {"overflow": (3000.0, 1e-5, [6]), "underflow": (2e-4, 1e-8, [3, 1])}
 LARGER_RIGHT = say("with far larger numbers it is right: what is converted depends on the values")
 GAMMA_RIGHT = "with a {gamma} gamma it is right: what is converted depends on gamma's dtype"
 BESIDE_SMALLER = "float32 output for large numbers, compared with the same numbers divided by 16384"
+COARSE = 2.0**-3  # relative: more than a few roundings to 16 bits
 NEXT_TO_NONE = 1e-12  # an eps that is not refused as zero may be
 ALL_NARROW = "every element is a {dtype} number"
 
@@ -130,6 +132,8 @@ def check_witness(
         most = torch.finfo(torch.float16).max
         bounds = {most, float(torch.tensor(most, dtype=x.dtype))}  # the latter where the input is clamped as it is
         clamped = [say(CLAMPED, bound=f"{one:g}") for one in sorted(bounds) if succeeds(partial(check_clamped, one))]
+        in_range = bool(x.abs().max() > 1 and narrow.all() and narrow.isfinite().all())  # so was every square
+        formula = in_range and not clamped and not fits(narrow, wide[held], COARSE)
         told = clamped[0] if clamped else largest(x, fault)
         of_eps = told_added(added, eps) if gamma is None else None
 
@@ -145,7 +149,7 @@ def check_witness(
             right = LARGER_RIGHT
         else:
             right = say(GAMMA_RIGHT, gamma=name(other)) if other in taken and is_right(x, other) else None
-        raise fault.with_more(of_eps, told, right) from None
+        raise fault.with_more(of_eps, told, say(NO_DIGITS, dtype=name(x.dtype)) if formula else None, right) from None
 
 
 def is_by_feature(output: Tensor, wide: Tensor, dtype: torch.dtype) -> bool:
