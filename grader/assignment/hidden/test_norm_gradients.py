@@ -189,7 +189,7 @@ def test_gradients_flow_to_input_and_gamma(
         gradients_by(student, reading, gamma_dtype, dtype, device)
     elif is_float32:
         check_gradients_by_differences(student, device)
-    else:  # another law may cancel digits that 16 bits do not have
+    elif reading.fills:  # another law may cancel digits that 16 bits do not have
         check_arrival(student, reading, gamma_dtype, dtype, device)
     if is_float32 and not reading.changes_input:
         check_zeros(student, reading, device)

@@ -179,8 +179,9 @@ def test_earlier_calls_leave_no_trace(student: Student, device: str) -> None:
         excuse,
     )
     try:
-        held = make(gammas[:1]).after(calls[0]).held(24)
+        after = make(gammas[:1]).after(calls[0]).held(24)
+        built = after if after is None or after.dtype is torch.bfloat16 else make(gammas[:1]).held(24)
     except StudentFault as fault:
         return excuse(fault)
-    if held is not None:
-        check_gamma_dtype(held, torch.bfloat16, torch.float32)
+    if after is not None and built is not None:  # norm_registration_and_arguments charges for what it was built as
+        check_gamma_dtype(after, built.dtype, torch.float32)

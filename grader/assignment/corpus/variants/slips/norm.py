@@ -266,6 +266,12 @@ SLIPS = (
         "further_parameter",
         more="self.beta = nn.Parameter(torch.zeros(hidden_size, device=device))",
     ),
+    slip(
+        "no_reset_in_evaluation",
+        INIT,
+        "mode_matters",
+        norm_draw="self.training and self.gamma.uniform_(*self.init_range, generator=generator)",
+    ),
     slip("extra_buffer", REGISTERED, "further_parameter", more="self.register_buffer('steps', torch.zeros(()))"),
     slip("dtype_ignored", REGISTERED, "parameter_dtype", gamma_dtype="torch.float32"),
     slip("dtype_default", REGISTERED, "default_argument", dtype_default="torch.float16"),
@@ -305,6 +311,20 @@ SLIPS = (
         PURE,
         "earlier_call_remembered",
         scaled="(groups / rms).flatten(-2) * (weight if self.training else self.__dict__.setdefault(str(x), weight * 1))",
+    ),
+    slip("gamma_widened", PURE, "parameter_changed", before="self.gamma.data = self.gamma.data.float()"),
+    slip(
+        "gamma_only_in_training",
+        PURE,
+        "mode_matters",
+        scaled="(groups / rms).flatten(-2) * (weight if self.training else 1)",
+    ),
+    slip(
+        "view_of_gamma",
+        f"{PURE} {BACK}",
+        "earlier_call_remembered gradient_cut",
+        more="self.view = self.gamma.view(-1)",
+        scaled="(groups / rms).flatten(-2) * self.view.to(input.device)",
     ),
     slip("gamma_rewritten", PURE, "parameter_changed", before="self.gamma.data = self.gamma.data.to(input.dtype)"),
 )

@@ -126,7 +126,7 @@ def eps_as_a_buffer(self, values):
 @wrong(
     "GroupRMSNorm",
     breaks="norm_registration_and_arguments norm_backward norm_init_and_reset",
-    hint="not_a_parameter",
+    hint="not_a_parameter gradient_cut",  # of which the hint names new parameters
 )
 class GammaMadeByTheFirstCall(GroupRMSNorm):
     """Registers gamma when it is called, too late for an optimiser."""
