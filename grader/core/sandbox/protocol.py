@@ -313,6 +313,10 @@ def _tensor(entry: Entry, read: Callable[[int], bytearray]) -> Tensor:
         # A byte other than 0 and 1 is no valid boolean, so booleans are read as numbers and compared with 0.
         flat = torch.frombuffer(data, dtype=torch.uint8 if dtype is torch.bool else dtype)
         flat = flat != 0 if dtype is torch.bool else flat
-        return (flat if device == "cpu" else flat.to(device)).as_strided(shape, stride)
+        flat = flat if device == "cpu" else flat.to(device)
+        placed = flat.as_strided(shape, stride)
+        if placed.is_contiguous():
+            return placed
+        return torch.cat((flat[:1], flat))[1:].as_strided(shape, stride)  # as a slice, which begins inside its memory
     except (RuntimeError, AssertionError):  # a device that this machine does not have
         raise ProtocolError("a tensor on an unknown device") from None
