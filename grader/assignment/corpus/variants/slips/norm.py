@@ -312,7 +312,13 @@ SLIPS = (
         "earlier_call_remembered",
         scaled="(groups / rms).flatten(-2) * (weight if self.training else self.__dict__.setdefault(str(x), weight * 1))",
     ),
-    slip("gamma_widened", PURE, "parameter_changed", before="self.gamma.data = self.gamma.data.float()"),
+    slip(
+        "gamma_widened",
+        PURE,
+        "parameter_changed",
+        "float32_output_in_float64 in_gamma_dtype in_the_wider_dtype dtype_ignored",  # gamma is float32 in time
+        before="self.gamma.data = self.gamma.data.float()",
+    ),
     slip(
         "gamma_only_in_training",
         PURE,
