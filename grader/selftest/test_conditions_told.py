@@ -67,10 +67,15 @@ def test_a_dtype_is_told_only_in_cases_that_name_one() -> None:
     assert told == ["", "Cases with bfloat16 fail; those with float16 pass.", ""]
 
 
-def test_a_condition_is_told_in_cases_of_its_test_only() -> None:
-    ends = {"t-cached": Outcome.PASSED, "t-grown": Outcome.FAILED, "u-1": Outcome.FAILED}
+@pytest.mark.parametrize(("passing", "failing"), [("cached", "grown"), ("bfloat16", "float16")])
+def test_a_condition_is_told_in_cases_of_its_test_only(passing: str, failing: str) -> None:
+    ends = {f"t-{passing}": Outcome.PASSED, f"t-{failing}": Outcome.FAILED, "u-float16": Outcome.FAILED}
     report = _property_report("p", Outcome.FAILED, [CaseResult("p", id, end) for id, end in ends.items()], None)
-    assert [case.message.strip() for case in report.cases] == ["", "Cases with grown fail; those with cached pass.", ""]
+    assert [case.message.strip() for case in report.cases] == [
+        "",
+        f"Cases with {failing} fail; those with {passing} pass.",
+        "",
+    ]
 
 
 @pytest.mark.parametrize(

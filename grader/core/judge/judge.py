@@ -274,13 +274,13 @@ def _property_report(name: str, outcome: Outcome, cases: Sequence[CaseResult], m
 def _set_apart(cases: Sequence[CaseResult]) -> tuple[dict[str, list[Message]], list[Message]]:
     """Conditions named in the ids of failing cases and of no passing one, such as a mode, a dtype or ``s=25``.
 
-    A dtype is a condition in whichever test of the property it is, any other word among the cases of its own test. It
-    is one only if two cases that differ in nothing else end differently: several words may change together. If a word
+    A dtype is a condition if it decides in every test of the property, any other word among the cases of its own test,
+    and only if two cases that differ in nothing else end differently: several words may change together. If a word
     tells the cases apart, dtypes are left out: they may go with it by chance. Students read the first failing
     case; if that one is in 16 bits and all float32 cases fail, a message says so, unless it is about dtypes itself.
 
     Returns:
-        What words say of a test's cases, and what dtypes say, which holds for the cases that are named after a dtype.
+        What is said of a test's cases, and of all cases that are named after a dtype.
     """
     axes: dict[tuple[str, str], dict[str, set[bool]]] = {}
     beside: dict[tuple[tuple[str, str], tuple[str, ...]], set[bool]] = {}  # by axis, and by the rest of the case's id
@@ -305,12 +305,13 @@ def _set_apart(cases: Sequence[CaseResult]) -> tuple[dict[str, list[Message]], l
     of_test = ends.get(first.id.split("-")[0], []) if first else []
     wide = [case.outcome is not Outcome.PASSED for case in of_test if "float32" in case.id.split("-")]
     also = bool(narrow) and (any(wide) or axes.get(("", ""), {}).get("float32") == {False})
-    by_dtypes = [*({} if told.keys() - {""} else told.pop("", {})), *[ALSO] * also]
-    told.pop("", None)
+    of_dtypes = told.pop("", {})
+    in_dtypes = {others[0] for (axis, others), seen in beside.items() if not axis[0] and len(seen) == 2}
+    told |= {} if told else {test: of_dtypes for test in ends if test in in_dtypes}
     for test, alike in ends.items():
         if len(alike) > 1 and all(case.outcome in TELLING for case in alike):
             told.setdefault(test, {})[say(ALL, n=len(alike))] = None
-    return {test: [*said] for test, said in told.items()}, by_dtypes
+    return {test: [*said] for test, said in told.items()}, [ALSO] * also
 
 
 def _case_report(case: CaseResult) -> CaseReport:
