@@ -81,9 +81,15 @@ def test_a_fork_server_whose_judge_died_before_it_woke_does_not_start() -> None:
     assert "torch" not in started.stderr
 
 
-@pytest.mark.usefixtures("own_fork_servers")
-def test_a_judge_that_dies_while_its_fork_server_starts_leaves_nothing() -> None:
-    """At any moment of the start: a fork server that nobody talks to would still take seconds to notice."""
+NEVER_IMPORTS = """
+import sys, time
+sys.addaudithook(lambda event, arguments: event == "import" and arguments[0] == "torch" and time.sleep(3600))
+"""
+
+
+def test_a_judge_that_dies_while_its_fork_server_starts_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At any moment of the start: where torch's import never ends, a fork server that goes on with it is left."""
+    monkeypatch.setattr(starting, "START", NEVER_IMPORTS + starting.START)
     for milliseconds in range(0, 120, 12):
         judge = os.fork()
         if judge == 0:
@@ -95,7 +101,7 @@ def test_a_judge_that_dies_while_its_fork_server_starts_leaves_nothing() -> None
         family = descendants(judge)
         os.kill(judge, 9)
         os.waitpid(judge, 0)
-        assert survivors(family, 1.0) == []
+        assert survivors(family, LEAVE_S) == []
 
 
 @pytest.fixture
