@@ -19,6 +19,13 @@ from pathlib import Path
 from typing import IO, Any
 
 ENVIRONMENT = {"LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
+OURS = """
+import importlib, sys
+sys.path.insert(0, sys.argv[1])
+for name in sys.argv[2:]:
+    importlib.import_module(name)
+print(*(module.__file__ for name, module in sys.modules.items() if name.partition(".")[0] == "grader"), sep="\\n")
+"""
 LIMIT_S = 300  # of CPU time for one command, so that an endless one ends on a busy machine, too
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
@@ -43,6 +50,11 @@ class WarmPython:
         if not (answer := answers.readline()):
             raise RuntimeError(f"The warm interpreter ended with {self._process.wait()}, asked for {request['argv']}.")
         return subprocess.CompletedProcess([module, *arguments], int(answer), out.read_text(), error.read_text())
+
+    def imported(self, repository: Path, *modules: str) -> list[Path]:
+        """The files of ours that these modules import."""
+        (self._scratch / "ours.py").write_text(OURS)
+        return [*map(Path, self(self._scratch, "ours", str(repository), *modules).stdout.split("\n")[:-1])]
 
     def close(self) -> None:
         """End the process."""
