@@ -41,15 +41,30 @@ class WarmPython:
             [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
         )
 
-    def __call__(self, folder: Path, module: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run ``python -m module`` in ``folder`` and give back what it printed and how it ended."""
+    def __call__(
+        self, folder: Path, module: str, *arguments: str, typed: str = "", closed: bool = False, **environment: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Run ``python -m module`` in ``folder`` and give back what it printed and how it ended.
+
+        Args:
+            folder: Where it runs.
+            module: Its name.
+            arguments: Those of the command.
+            typed: What it reads.
+            closed: Whether it has no standard output.
+            environment: Variables beside those that every command has.
+        """
         requests, answers = self._pipes()
-        out, error = self._scratch / "stdout", self._scratch / "stderr"
-        request = {"folder": str(folder), "argv": [module, *arguments], "out": str(out), "error": str(error)}
+        files = [self._scratch / name for name in ("stdin", "stdout", "stderr")]
+        for file, text in zip(files, (typed, "", ""), strict=True):
+            file.write_text(text)
+        request = {"folder": str(folder), "argv": [module, *arguments], "files": [*map(str, files)]}
+        request |= {"closed": closed, "environment": environment}
         print(json.dumps(request), file=requests, flush=True)
         if not (answer := answers.readline()):
             raise RuntimeError(f"The warm interpreter ended with {self._process.wait()}, asked for {request['argv']}.")
-        return subprocess.CompletedProcess([module, *arguments], int(answer), out.read_text(), error.read_text())
+        out, error = (file.read_text() for file in files[1:])
+        return subprocess.CompletedProcess([module, *arguments], int(answer), out, error)
 
     def imported(self, repository: Path, *modules: str) -> list[Path]:
         """The files of ours that these modules import."""
@@ -86,9 +101,12 @@ def serve() -> None:
 def _run(request: dict[str, Any]) -> int:
     """Become the command, in the fork; returns its exit status."""
     resource.setrlimit(resource.RLIMIT_CPU, (LIMIT_S, LIMIT_S))
-    null = os.open(os.devnull, os.O_RDONLY)
-    for number, file in ((0, null), (1, _create(request["out"])), (2, _create(request["error"]))):
-        os.dup2(file, number)
+    for number, file in enumerate(request["files"]):
+        os.dup2(os.open(file, os.O_RDWR), number)
+    if request["closed"]:
+        os.close(1)
+        sys.stdout = None  # type: ignore[assignment] # as Python starts without a descriptor
+    os.environ.update(request["environment"])
     os.chdir(request["folder"])
     module, *arguments = request["argv"]
     return _main(module, arguments)
@@ -106,13 +124,9 @@ def _main(module: str, arguments: Sequence[str]) -> int:
     except BaseException:
         traceback.print_exc()
         status = 1
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in filter(None, (sys.stdout, sys.stderr)):
+        stream.flush()
     return status if isinstance(status, int) else 1
-
-
-def _create(path: str) -> int:
-    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
 
 
 if __name__ == "__main__":

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import pytest
 
+from grader import REPOSITORY
 from grader.assignment import ASSIGNMENT
 from grader.core.judge.judge import Judge
 from grader.core.judge.time_left import TimeLeft
@@ -16,8 +19,10 @@ from grader.core.rubric import Rubric
 from grader.core.sandbox.handle import Worker
 from grader.core.sandbox.launch import Zygote
 from grader.core.settings import Settings
+from grader.selftest.borrowed import ADDRESS
 from grader.selftest.fixtures import Judges
-from grader.selftest.submissions import submission
+from grader.selftest.submissions import submission, write_folder
+from grader.selftest.warm import WarmPython
 from grader.specimens.variants import variants_of
 
 VOCAB = "src/modeling/vocab_emb.py"
@@ -204,6 +209,7 @@ def test_a_draw_that_nothing_seeds_is_charged_once(grader: Judge) -> None:
 
 READY = """
 import sys
+sys.path.insert(0, sys.argv[1])
 from grader.assignment import ASSIGNMENT
 from grader.core.judge.judge import Judge
 from grader.core.settings import Settings
@@ -214,12 +220,11 @@ judge.close()
 """
 
 
-@pytest.mark.process
 @pytest.mark.slow
-def test_a_judge_is_ready_without_what_torch_imports_for_symbols() -> None:
+def test_a_judge_is_ready_without_what_torch_imports_for_symbols(tmp_path: Path, run: WarmPython) -> None:
     """As ``backward(gradient)`` makes it do: five hundred modules, and a third of the time of torch itself."""
-    ready = subprocess.run([sys.executable, "-W", "ignore", "-c", READY], capture_output=True, text=True, check=True)
-    assert ready.stdout == "False\n"
+    write_folder(tmp_path, {"ready.py": READY})
+    assert run(tmp_path, "ready", str(REPOSITORY), **{ADDRESS: os.environ[ADDRESS]}).stdout == "False\n"
 
 
 @pytest.mark.process

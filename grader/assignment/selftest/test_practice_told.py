@@ -12,7 +12,6 @@ import pytest
 
 from grader.assignment import ASSIGNMENT
 from grader.selftest import some
-from grader.selftest.submissions import run as run_anew
 from grader.selftest.submissions import write_folder
 from grader.selftest.warm import WarmPython
 from tests.harness.terminal import width
@@ -164,14 +163,14 @@ def test_the_page_fits_sixty_columns(untouched: Path, tmp_path: Path, run: WarmP
 
 @pytest.mark.process
 @pytest.mark.slow
-def test_it_runs_where_python_cannot_fork(untouched: Path, tmp_path: Path) -> None:
+def test_it_runs_where_python_cannot_fork(untouched: Path, tmp_path: Path, run: WarmPython) -> None:
     """As on Windows: the new Python finds what it is to run by the full name of its module."""
     folder = shutil.copytree(untouched, tmp_path / "mine")
     student = folder / "tests" / "harness" / "student.py"
     text, edits = re.subn("^CAN_FORK = .*", "CAN_FORK = False", student.read_text("utf-8"), flags=re.MULTILINE)
     assert edits == 1
     student.write_text(text, encoding="utf-8")
-    assert "Caught: 0 of 6" in run_anew(folder, "tests.practice", "--seconds", NEVER_S).stdout
+    assert "Caught: 0 of 6" in run(folder, "tests.practice", "--seconds", NEVER_S).stdout
 
 
 @pytest.mark.process
