@@ -13,19 +13,21 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from grader import REPOSITORY
 from grader.core.assignment import Assignment
 from grader.core.cli import grade
 from grader.core.intake.submission import Submission
 from grader.core.judge.judge import Judge
 from grader.core.messages import as_data
 from grader.core.results.report import Report
-from grader.core.rubric import Rubric
+from grader.core.rubric import LANGUAGES, Rubric
 from grader.core.sandbox.launch import Zygote
 from grader.core.sandbox.limits import Limits
 from grader.core.settings import Settings
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.lab.site import notebooks as notebooks  # before any test imports nbformat, which takes seconds otherwise
 from grader.selftest import LONG
+from grader.selftest.submissions import write_folder
 from grader.selftest.term import choose_for, read_here
 from grader.selftest.warm import WarmPython
 from grader.selftest.warm_judges import RunHiddenTests, hidden_tests_of
@@ -175,3 +177,25 @@ def transformers() -> Callable[[str], ModuleType]:
             return importlib.import_module(f"transformers.{name}")
 
     return module
+
+
+@pytest.fixture(scope="session")
+def rendered(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The handout of the repository's assignment as HTML."""
+    from grader.assignment import ASSIGNMENT as OURS
+    from grader.lab.site.handout import web
+    from grader.lab.site.handout.pages import read
+
+    out = tmp_path_factory.mktemp("handout")
+    for language in LANGUAGES:
+        pages = read(language, OURS.rubric, OURS.root / "handout")
+        web.write(pages, out / language, OURS.rubric.title[language])
+    return out
+
+
+@pytest.fixture(scope="session")
+def some_secrets(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository of the solution and the hidden tests: to read the grader's thousands of functions takes seconds."""
+    paths = [*(REPOSITORY / "ref").rglob("*.py"), *(REPOSITORY / "grader/assignment/hidden").glob("test_*.py")]
+    files = {str(path.relative_to(REPOSITORY)): path.read_text() for path in paths}
+    return write_folder(tmp_path_factory.mktemp("repository"), files)

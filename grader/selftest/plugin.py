@@ -26,8 +26,10 @@ from grader.selftest.fixtures import judges as judges
 from grader.selftest.fixtures import known as known
 from grader.selftest.fixtures import page as page
 from grader.selftest.fixtures import reads_here as reads_here
+from grader.selftest.fixtures import rendered as rendered
 from grader.selftest.fixtures import rubric as rubric
 from grader.selftest.fixtures import run as run
+from grader.selftest.fixtures import some_secrets as some_secrets
 from grader.selftest.fixtures import tab as tab
 from grader.selftest.fixtures import transformers as transformers
 from grader.selftest.fixtures import view as view

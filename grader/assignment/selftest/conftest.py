@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from grader.assignment import ASSIGNMENT
-from grader.core.rubric import LANGUAGES
 from grader.selftest.measured import measures_imports
 
 if TYPE_CHECKING:
@@ -72,16 +71,3 @@ def solved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from grader.selftest.submissions import handed_out, write_folder
 
     return write_folder(handed_out(tmp_path_factory.mktemp("solved"), ASSIGNMENT), ASSIGNMENT.solution())
-
-
-@pytest.fixture(scope="session")
-def rendered(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The handout as HTML."""
-    from grader.lab.site.handout import web
-    from grader.lab.site.handout.pages import read
-
-    out = tmp_path_factory.mktemp("handout")
-    for language in LANGUAGES:
-        pages = read(language, ASSIGNMENT.rubric, ASSIGNMENT.root / "handout")
-        web.write(pages, out / language, ASSIGNMENT.rubric.title[language])
-    return out
