@@ -183,7 +183,6 @@ def test_torchs_compiler_leaves_code_as_it_is(server: Zygote, how: str) -> None:
     assert [abs(value) for value in gradient.tolist()] == [2.0]  # type: ignore[attr-defined] # a tensor
 
 
-@pytest.mark.process
 @pytest.mark.parametrize("how", ["checkpointed", "deterministic"])
 def test_a_worker_does_not_wait_for_what_only_the_compiler_needs(zygote: Zygote, how: str) -> None:
     """The fork server has imported what they need, which takes more than a second."""

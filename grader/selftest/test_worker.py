@@ -259,7 +259,6 @@ def test_the_exercise_does_what_it_says() -> None:
     assert errors == [False] * (len(errors) - 3) + [True] * 3
 
 
-@pytest.mark.process
 @pytest.mark.parametrize(("body", "shown"), ORDINARY.values(), ids=ORDINARY)
 def test_what_ordinary_code_leaves_behind_changes_nothing_later(zygote: Zygote, body: str, shown: str) -> None:
     lines = f"    found = {shown}\n{textwrap.indent(body, '    ')}\n    return found\n"
@@ -399,7 +398,6 @@ def test_an_output_that_a_later_call_writes_into_is_no_answer(running: Running, 
     assert ("later call changes the output" not in str(reply)) == ("value" in reply) == is_kept
 
 
-@pytest.mark.process
 def test_a_worker_holds_no_request_but_those_of_one_list(zygote: Zygote) -> None:
     """Of the list that comes later, and is sent already, nothing is among the objects of the process."""
     text = textwrap.dedent(
@@ -423,7 +421,6 @@ WAITS = {"src/functional.py": "import time\n\ndef call(seconds):\n    time.sleep
 SILENCE_S = 0.5
 
 
-@pytest.mark.process
 def test_a_list_may_take_long_as_long_as_its_worker_goes_on(zygote: Zygote) -> None:
     """The replies are those of a list that is answered at once."""
     with closing(zygote.start(WAITS)) as worker:
@@ -432,7 +429,6 @@ def test_a_list_may_take_long_as_long_as_its_worker_goes_on(zygote: Zygote) -> N
     assert replies == [{"value": None}, *[{"value": 0.2}] * 4]
 
 
-@pytest.mark.process
 @pytest.mark.parametrize(("seconds", "limit_s"), [([0.2, 600], LIMIT_S), ([0.2] * 9, 1.0)], ids=["silent", "too_long"])
 def test_a_worker_that_is_silent_or_out_of_time_is_ended(zygote: Zygote, seconds: list[float], limit_s: float) -> None:
     with closing(zygote.start(WAITS)) as worker:

@@ -116,7 +116,6 @@ def ahead(monkeypatch: pytest.MonkeyPatch) -> subprocess.Popen[bytes]:
     return starting._AHEAD[0].process
 
 
-@pytest.mark.slow
 def test_a_fork_server_that_was_started_ahead_is_taken_over_once(ahead: subprocess.Popen[bytes]) -> None:
     for mine in (True, False):
         judge = os.fork()
