@@ -55,16 +55,20 @@ def assignment() -> Assignment:
     return ASSIGNMENT
 
 
-@pytest.fixture(scope="session")
-def rubric() -> Rubric:
-    """The rubric of the small assignment."""
-    return ASSIGNMENT.rubric
+# Of the assignment that the tests of a folder are about; what takes time to make is made once.
+_hidden_tests = cache(hidden_tests_of)
 
 
-@pytest.fixture(scope="session")
-def judge() -> RunHiddenTests:
+@pytest.fixture(scope="module")
+def rubric(assignment: Assignment) -> Rubric:
+    """The rubric of the assignment."""
+    return assignment.rubric
+
+
+@pytest.fixture(scope="module")
+def judge(assignment: Assignment) -> RunHiddenTests:
     """``judge(files, task=None)``: its hidden tests on code that is ours, in this process."""
-    return hidden_tests_of(ASSIGNMENT)
+    return _hidden_tests(assignment)
 
 
 @pytest.fixture(scope="session")
@@ -74,10 +78,10 @@ def judges() -> Iterator[Judges]:
         yield cache(lambda settings: to_close.enter_context(closing(Judge(settings))))
 
 
-@pytest.fixture(scope="session")
-def grader(judges: Judges) -> Judge:
+@pytest.fixture(scope="module")
+def grader(assignment: Assignment, judges: Judges) -> Judge:
     """A judge with its defaults, on the CPU."""
-    return judges(Settings(ASSIGNMENT, device="cpu"))
+    return judges(Settings(assignment, device="cpu"))
 
 
 @pytest.fixture(scope="session")

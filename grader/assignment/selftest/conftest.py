@@ -15,10 +15,6 @@ from grader.selftest.measured import measures_imports
 
 if TYPE_CHECKING:
     from grader.core.assignment import Assignment
-    from grader.core.judge.judge import Judge
-    from grader.core.rubric import Rubric
-    from grader.selftest.fixtures import Judges
-    from grader.selftest.warm_judges import RunHiddenTests
 
 
 def pytest_collection_finish() -> None:
@@ -33,28 +29,6 @@ def pytest_collection_finish() -> None:
 def assignment() -> Assignment:
     """This assignment."""
     return ASSIGNMENT
-
-
-@pytest.fixture(scope="session")
-def rubric() -> Rubric:
-    """The rubric of the assignment."""
-    return ASSIGNMENT.rubric
-
-
-@pytest.fixture(scope="session")
-def judge() -> RunHiddenTests:
-    """``judge(files, task=None)`` runs the hidden tests in this process, on code that this project wrote."""
-    from grader.selftest.warm_judges import hidden_tests_of
-
-    return hidden_tests_of(ASSIGNMENT)
-
-
-@pytest.fixture(scope="session")
-def grader(judges: Judges) -> Judge:
-    """A judge with default settings, on the CPU."""
-    from grader.core.settings import Settings
-
-    return judges(Settings(ASSIGNMENT, device="cpu"))
 
 
 @pytest.fixture(scope="module")
