@@ -42,7 +42,7 @@ class WarmPython:
         )
 
     def __call__(
-        self, folder: Path, module: str, *arguments: str, typed: str = "", closed: bool = False, **environment: str
+        self, folder: Path, module: str, *arguments: str, typed: str = "", closed: bool = False, given: str = ""
     ) -> subprocess.CompletedProcess[str]:
         """Run ``python -m module`` in ``folder`` and give back what it printed and how it ended.
 
@@ -52,14 +52,14 @@ class WarmPython:
             arguments: Those of the command.
             typed: What it reads.
             closed: Whether it has no standard output.
-            environment: Variables beside those that every command has.
+            given: A variable beside those that every command has, as ``NAME=value``.
         """
         requests, answers = self._pipes()
         files = [self._scratch / name for name in ("stdin", "stdout", "stderr")]
         for file, text in zip(files, (typed, "", ""), strict=True):
             file.write_text(text)
-        request = {"folder": str(folder), "argv": [module, *arguments], "files": [*map(str, files)]}
-        request |= {"closed": closed, "environment": environment}
+        request = {"folder": str(folder), "argv": [module, *arguments], "closed": closed, "given": given}
+        request["files"] = [*map(str, files)]
         print(json.dumps(request), file=requests, flush=True)
         if not (answer := answers.readline()):
             raise RuntimeError(f"The warm interpreter ended with {self._process.wait()}, asked for {request['argv']}.")
@@ -105,8 +105,9 @@ def _run(request: dict[str, Any]) -> int:
         os.dup2(os.open(file, os.O_RDWR), number)
     if request["closed"]:
         os.close(1)
-        sys.stdout = None  # type: ignore[assignment] # as Python starts without a descriptor
-    os.environ.update(request["environment"])
+        sys.stdout = None  # as Python starts without a descriptor
+    name, _, value = request["given"].partition("=")
+    os.environ |= {name: value} if name else {}
     os.chdir(request["folder"])
     module, *arguments = request["argv"]
     return _main(module, arguments)

@@ -211,7 +211,7 @@ judge.close()
 def test_a_judge_is_ready_without_what_torch_imports_for_symbols(tmp_path: Path, run: WarmPython) -> None:
     """As ``backward(gradient)`` makes it do: five hundred modules, and a third of the time of torch itself."""
     write_folder(tmp_path, {"ready.py": READY})
-    assert run(tmp_path, "ready", str(REPOSITORY), **{ADDRESS: os.environ[ADDRESS]}).stdout == "False\n"
+    assert run(tmp_path, "ready", str(REPOSITORY), given=f"{ADDRESS}={os.environ[ADDRESS]}").stdout == "False\n"
 
 
 @pytest.mark.process

@@ -268,7 +268,7 @@ def test_an_unknown_option_is_answered_with_the_known_ones(untouched: Path, run:
 
 
 def test_a_device_that_cannot_be_chosen_is_refused(untouched: Path, run: WarmPython) -> None:
-    result = run(untouched, "tests", "--task", "1", DEVICE="foo")
+    result = run(untouched, "tests", "--task", "1", given="DEVICE=foo")
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr.startswith("DEVICE=foo: only DEVICE=cpu can be chosen.")
 
