@@ -19,7 +19,7 @@ from torch import Tensor
 from grader.assignment import ASSIGNMENT, demo
 from grader.assignment.corpus.variants import all_variants
 from grader.selftest import some
-from grader.selftest.submissions import write_folder
+from grader.selftest.submissions import edited, write_folder
 from grader.selftest.warm import WarmPython
 from tests import chat as command
 from tests.chat import MODEL, Chat, model_file, tokenizer_of
@@ -375,10 +375,8 @@ def test_an_error_is_one_message_that_names_the_layer(
     solved: Path, tmp_path: Path, run: WarmPython, error: str
 ) -> None:
     old, new, said = ERRORS[error]
-    folder = shutil.copytree(solved, tmp_path / "a")
-    norm = folder / "src" / "modeling" / "norm.py"
-    assert old in norm.read_text(encoding="utf-8")
-    norm.write_text(norm.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+    mistaken = edited(("src/modeling/norm.py", old, new), of=ASSIGNMENT)
+    folder = write_folder(shutil.copytree(solved, tmp_path / "a"), mistaken)
     told = run(folder, "tests.demo")
     assert (told.returncode, told.stderr) == (1, "")
     (line,) = re.findall(r"✗ GroupRMSNorm.*?(?=\n  \S)", told.stdout, re.DOTALL)

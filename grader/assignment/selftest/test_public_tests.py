@@ -13,12 +13,14 @@ from pathlib import Path
 import pytest
 
 from grader import REPOSITORY
+from grader.assignment import ASSIGNMENT
 from grader.core.rubric import Rubric
 from grader.selftest import some
-from grader.selftest.submissions import write_folder
+from grader.selftest.submissions import edited, write_folder
 from grader.selftest.warm import WarmPython
 from tests.harness.terminal import width
 
+NORM = "src/modeling/norm.py"
 HAN = re.compile(r"[\u4e00-\u9fff]")
 
 
@@ -73,12 +75,7 @@ def test_a_test_of_ones_own_that_meets_a_todo_shows_where(untouched: Path, tmp_p
 
 
 def mistaken(solved: Path, folder: Path, old: str, new: str) -> Path:
-    shutil.copytree(solved, folder)
-    norm = folder / "src" / "modeling" / "norm.py"
-    text = norm.read_text(encoding="utf-8")
-    assert old in text
-    norm.write_text(text.replace(old, new), encoding="utf-8")
-    return folder
+    return write_folder(Path(shutil.copytree(solved, folder)), edited((NORM, old, new), of=ASSIGNMENT))
 
 
 def test_a_mistake_is_explained_and_ends_with_1(solved: Path, tmp_path: Path, run: WarmPython) -> None:
@@ -101,8 +98,7 @@ def test_an_output_of_nan_is_no_difference_between_modes(solved: Path, tmp_path:
 
 def test_a_file_in_utf_16_is_named_once_with_the_remedy(solved: Path, tmp_path: Path, run: WarmPython) -> None:
     folder = shutil.copytree(solved, tmp_path / "a")
-    norm = folder / "src" / "modeling" / "norm.py"
-    norm.write_text(norm.read_text(encoding="utf-8"), encoding="utf-16")
+    (folder / NORM).write_text(ASSIGNMENT.solution()[NORM], encoding="utf-16")
     told = run(folder, "tests").stdout
     assert "src/modeling/norm.py  is UTF-16 or UTF-32; save it as UTF-8 (so tests of task 1 could not run)" in told
     assert told.count("UTF-16") == 1
@@ -155,7 +151,7 @@ def test_an_endless_loop_outside_all_functions_costs_its_file_and_is_shown(
     solved: Path, tmp_path: Path, run: WarmPython, timer: str
 ) -> None:
     folder = mistaken(solved, tmp_path / "a", "class GroupRMSNorm", "while True:\n    pass\n\n\nclass GroupRMSNorm")
-    text = (folder / "src" / "modeling" / "norm.py").read_text(encoding="utf-8")
+    text = (folder / NORM).read_text(encoding="utf-8")
     line = text[: text.index("while True")].count("\n") + 1
     impatient(folder, timer)
     told = run(folder, "tests").stdout
