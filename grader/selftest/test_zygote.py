@@ -85,7 +85,7 @@ def test_a_fork_server_whose_judge_died_before_it_woke_does_not_start() -> None:
 
 NEVER_IMPORTS = """
 import sys, time
-sys.addaudithook(lambda event, arguments: event == "import" and arguments[0] == "torch" and time.sleep(3600))
+sys.addaudithook(lambda event, arguments: event == "import" and arguments[0] == "torch" and time.sleep(600))
 """
 
 
