@@ -8,8 +8,9 @@ import pytest
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Load the plugin, unless this process only hands out tests."""
+    """Load the plugins, unless this process only hands out tests."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # where a script runs pytest in the background
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if hasattr(config, "workerinput") or not config.getoption("numprocesses", None):
-        config.pluginmanager.import_plugin("grader.selftest.plugin")
+        for name in ("fixtures", "plugin"):
+            config.pluginmanager.import_plugin(f"grader.selftest.{name}")

@@ -13,19 +13,21 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from grader import REPOSITORY
 from grader.core.assignment import Assignment
 from grader.core.cli import grade
 from grader.core.intake.submission import Submission
 from grader.core.judge.judge import Judge
 from grader.core.messages import as_data
 from grader.core.results.report import Report
-from grader.core.rubric import Rubric
+from grader.core.rubric import LANGUAGES, Rubric
 from grader.core.sandbox.launch import Zygote
 from grader.core.sandbox.limits import Limits
 from grader.core.settings import Settings
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.lab.site import notebooks as notebooks  # before any test imports nbformat, which takes seconds otherwise
 from grader.selftest import LONG
+from grader.selftest.submissions import write_folder
 from grader.selftest.term import choose_for, read_here
 from grader.selftest.warm import WarmPython
 from grader.selftest.warm_judges import RunHiddenTests, hidden_tests_of
@@ -53,16 +55,20 @@ def assignment() -> Assignment:
     return ASSIGNMENT
 
 
-@pytest.fixture(scope="session")
-def rubric() -> Rubric:
-    """The rubric of the small assignment."""
-    return ASSIGNMENT.rubric
+# Of the assignment that the tests of a folder are about; what takes time to make is made once.
+_hidden_tests = cache(hidden_tests_of)
 
 
-@pytest.fixture(scope="session")
-def judge() -> RunHiddenTests:
+@pytest.fixture(scope="module")
+def rubric(assignment: Assignment) -> Rubric:
+    """The rubric of the assignment."""
+    return assignment.rubric
+
+
+@pytest.fixture(scope="module")
+def judge(assignment: Assignment) -> RunHiddenTests:
     """``judge(files, task=None)``: its hidden tests on code that is ours, in this process."""
-    return hidden_tests_of(ASSIGNMENT)
+    return _hidden_tests(assignment)
 
 
 @pytest.fixture(scope="session")
@@ -72,10 +78,10 @@ def judges() -> Iterator[Judges]:
         yield cache(lambda settings: to_close.enter_context(closing(Judge(settings))))
 
 
-@pytest.fixture(scope="session")
-def grader(judges: Judges) -> Judge:
+@pytest.fixture(scope="module")
+def grader(assignment: Assignment, judges: Judges) -> Judge:
     """A judge with its defaults, on the CPU."""
-    return judges(Settings(ASSIGNMENT, device="cpu"))
+    return judges(Settings(assignment, device="cpu"))
 
 
 @pytest.fixture(scope="session")
@@ -175,3 +181,25 @@ def transformers() -> Callable[[str], ModuleType]:
             return importlib.import_module(f"transformers.{name}")
 
     return module
+
+
+@pytest.fixture(scope="session")
+def rendered(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The handout of the repository's assignment as HTML."""
+    from grader.assignment import ASSIGNMENT as OURS
+    from grader.lab.site.handout import web
+    from grader.lab.site.handout.pages import read
+
+    out = tmp_path_factory.mktemp("handout")
+    for language in LANGUAGES:
+        pages = read(language, OURS.rubric, OURS.root / "handout")
+        web.write(pages, out / language, OURS.rubric.title[language])
+    return out
+
+
+@pytest.fixture(scope="session")
+def some_secrets(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository of the solution and the hidden tests: to read the grader's thousands of functions takes seconds."""
+    paths = [*(REPOSITORY / "ref").rglob("*.py"), *(REPOSITORY / "grader/assignment/hidden").glob("test_*.py")]
+    files = {str(path.relative_to(REPOSITORY)): path.read_text() for path in paths}
+    return write_folder(tmp_path_factory.mktemp("repository"), files)

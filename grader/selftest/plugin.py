@@ -1,4 +1,4 @@
-"""Fixtures that all self-tests share, so that a process which takes seconds to start is started once.
+"""What all self-tests share beside fixtures.
 
 A pytest plugin, loaded by ``grader/conftest.py``. What is imported and collected stays until the end, so the garbage
 collector passes over it: each of its full passes would go through all objects of torch, which takes half a second.
@@ -16,22 +16,6 @@ from hypothesis import HealthCheck, settings
 from grader.core.sandbox.worker import seed_none
 from grader.selftest import LONG
 from grader.selftest.commands import compile_templates_once, read_commands_once
-from grader.selftest.fixtures import assignment as assignment
-from grader.selftest.fixtures import book as book
-from grader.selftest.fixtures import commands_are_about_the_assignment as commands_are_about_the_assignment
-from grader.selftest.fixtures import grader as grader
-from grader.selftest.fixtures import judge as judge
-from grader.selftest.fixtures import judged as judged
-from grader.selftest.fixtures import judges as judges
-from grader.selftest.fixtures import known as known
-from grader.selftest.fixtures import page as page
-from grader.selftest.fixtures import reads_here as reads_here
-from grader.selftest.fixtures import rubric as rubric
-from grader.selftest.fixtures import run as run
-from grader.selftest.fixtures import tab as tab
-from grader.selftest.fixtures import transformers as transformers
-from grader.selftest.fixtures import view as view
-from grader.selftest.fixtures import zygote as zygote
 from grader.selftest.fork_servers import ForkServers
 from grader.selftest.fork_servers import own_fork_servers as own_fork_servers
 from grader.selftest.measured import Measured, tracer_of_this_process

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 EVENTS = frozenset({"subprocess.Popen", "os.fork", "os.posix_spawn"})  # of sys.addaudithook
-FIXTURES = frozenset({"grader", "run", "zygote"})  # of fixtures.py; a test that uses one needs no mark of its own
+FIXTURES = frozenset({"grader", "judges", "run", "tab", "zygote"})  # of fixtures.py; these tests need no mark
 
 
 class Starts:

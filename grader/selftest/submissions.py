@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import io
-import os
 import shutil
-import subprocess
-import sys
 import tempfile
 import zipfile
 from collections.abc import Mapping
@@ -105,10 +102,3 @@ def handed_out(folder: Path, of: Assignment = ASSIGNMENT) -> Path:
     shutil.copy(of.folder / "rubric.toml", folder / "tests" / "harness")
     shutil.copy(REPOSITORY / "pyproject.toml", folder)
     return folder
-
-
-def run(folder: Path, module: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run ``python -m module`` in a folder, in English unless the arguments say otherwise."""
-    environment = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-m", module, *arguments]
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)

@@ -65,33 +65,30 @@ def test_the_file_inside_src_is_found(files: dict[str, str]) -> None:
     assert read(zipped(files)).files == {NORM: "x = 1\n"}
 
 
-def test_an_entry_without_a_name_is_passed_over() -> None:
-    """``ZipInfo.is_dir`` of Python 3.11 stumbles over it."""
+def zip_of(*entries: tuple[str | zipfile.ZipInfo, str]) -> bytes:
+    """A zip of entries that no honest tool would write."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
-        archive.writestr(zipfile.ZipInfo(""), "")
-        archive.writestr(NORM, "x = 1\n")
-    assert read(buffer.getvalue()).files == {NORM: "x = 1\n"}
+        for name, text in entries:
+            archive.writestr(name, text)
+    return buffer.getvalue()
+
+
+def test_an_entry_without_a_name_is_passed_over() -> None:
+    """``ZipInfo.is_dir`` of Python 3.11 stumbles over it."""
+    assert read(zip_of((zipfile.ZipInfo(""), ""), (NORM, "x = 1\n"))).files == {NORM: "x = 1\n"}
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name:UserWarning")  # zipfile says what is done on purpose here
 @pytest.mark.parametrize("second", [NORM, NORM.replace("/", "\\")], ids=["same", "backslashes"])
 def test_an_entry_that_stands_twice_makes_the_zip_unreadable(second: str) -> None:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        archive.writestr(NORM, "x = 1\n")
-        archive.writestr(second, "x = 2\n")
-    assert read(buffer.getvalue()).reason == "The archive lists a file twice; repack it."
+    assert read(zip_of((NORM, "x = 1\n"), (second, "x = 2\n"))).reason == "The archive lists a file twice; repack it."
 
 
 def test_a_link_in_a_zip_is_left_out() -> None:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        archive.writestr(NORM, "x = 1\n")
-        link = zipfile.ZipInfo(FUNCTIONAL)
-        link.external_attr = (stat.S_IFLNK | 0o777) << 16
-        archive.writestr(link, "/etc/passwd")
-    submission = read(buffer.getvalue())
+    link = zipfile.ZipInfo(FUNCTIONAL)
+    link.external_attr = (stat.S_IFLNK | 0o777) << 16
+    submission = read(zip_of((NORM, "x = 1\n"), (link, "/etc/passwd")))
     assert submission.files == {NORM: "x = 1\n"}
     assert f"{FUNCTIONAL} is a link; submit the file itself; it was left out." in submission.notices
 

@@ -136,7 +136,6 @@ def test_what_intake_has_found_is_passed_on() -> None:
     assert [(one.code, one.text) for one in attention(report)] == [*concerns.items()]
 
 
-@pytest.mark.process
 @pytest.mark.usefixtures("judged")
 def test_the_list_is_in_the_summary_in_the_output_and_on_the_page(tmp_path: Path) -> None:
     """A 7z archive and an honest neighbour's empty zip."""

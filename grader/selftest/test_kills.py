@@ -82,7 +82,6 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.process
-@pytest.mark.slow
 def test_a_kill_at_any_write_loses_no_decision(folder: Path) -> None:
     arguments = [sys.executable, "-W", "ignore", "-m", __name__, str(folder)]
     done = subprocess.run(arguments, stderr=subprocess.PIPE, text=True, cwd=REPOSITORY)

@@ -141,7 +141,6 @@ def classroom(texts: dict[str, str], tmp_path: Path) -> Path:
 
 @needs_browser
 @needs_axe
-@pytest.mark.process
 def test_axe_finds_nothing(tab: Tab, texts: dict[str, str], tmp_path: Path) -> None:
     for name in ("class-en", "student00-graded-zh", "student03-grader_error-en"):
         tab.open(write_folder(tmp_path, {"page.html": texts[name]}) / "page.html")
@@ -166,7 +165,6 @@ def sorted_by(tab: Tab, column: int) -> tuple[dict[str, str | None], list[float]
 
 
 @needs_browser
-@pytest.mark.process
 def test_a_click_sorts_a_table_and_another_turns_it_and_who_has_no_score_stays_last(tab: Tab, classroom: Path) -> None:
     tab.open(classroom)
     for way in ("descending", "ascending"):
@@ -180,7 +178,6 @@ def test_a_click_sorts_a_table_and_another_turns_it_and_who_has_no_score_stays_l
 
 
 @needs_browser
-@pytest.mark.process
 def test_the_link_beside_a_misconception_finds_who_has_it(tab: Tab, classroom: Path) -> None:
     tab.open(classroom)
     mistake = tab.evaluate("document.querySelector('a[data-find]').dataset.find")

@@ -94,7 +94,7 @@ trees = st.recursive(
 )
 
 
-@pytest.mark.covered
+@pytest.mark.slow
 @given(trees)
 def test_every_plain_value_comes_back_from_its_encoding(value: Any) -> None:
     try:

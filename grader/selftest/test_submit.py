@@ -269,7 +269,6 @@ def watching(solved: Path, request: pytest.FixtureRequest) -> Iterator[Watching]
 
 
 @pytest.mark.process
-@pytest.mark.slow
 def test_a_save_ends_a_run_that_hangs_and_runs_the_tests_of_its_task(solved: Path, watching: Watching) -> None:
     first = watching.until(WAITING)
     assert "Task 2" in first

@@ -259,7 +259,6 @@ def test_the_exercise_does_what_it_says() -> None:
     assert errors == [False] * (len(errors) - 3) + [True] * 3
 
 
-@pytest.mark.process
 @pytest.mark.parametrize(("body", "shown"), ORDINARY.values(), ids=ORDINARY)
 def test_what_ordinary_code_leaves_behind_changes_nothing_later(zygote: Zygote, body: str, shown: str) -> None:
     lines = f"    found = {shown}\n{textwrap.indent(body, '    ')}\n    return found\n"
@@ -309,21 +308,16 @@ def test_a_call_again_gets_the_tensor_of_the_call_before_if_it_is_like_the_new_o
 
 
 @pytest.mark.parametrize("recording", [True, False])
-def test_arguments_are_observed_with_gradients_or_without(running: Running, recording: bool) -> None:
-    operations = running("import torch\n\ndef call(x):\n    return x.add_(1 + torch.is_grad_enabled())\n", "call")
-    given = {"target": "call", "arguments": [torch.zeros(2)], "recording": recording}
-    after = operations.do("observe", given)["arguments_after"]
-    assert after[0].tolist() == [1 + recording] * 2
-
-
-@pytest.mark.parametrize("recording", [True, False])
 @pytest.mark.parametrize("needing", [True, False])
-def test_a_call_is_told_whether_to_record_gradients_and_whether_its_input_needs_one(
+def test_a_call_records_gradients_or_not_with_an_input_that_needs_one_or_not_and_its_arguments_are_observed(
     running: Running, recording: bool, needing: bool
 ) -> None:
-    text = "import torch\n\ndef call(x):\n    return torch.is_grad_enabled() + 2 * x.requires_grad\n"
+    text = "import torch\n\ndef call(x):\n    x.data.add_(3)\n"
+    text += "    return torch.is_grad_enabled() + 2 * x.requires_grad\n"
     given = {"target": "call", "arguments": [torch.zeros(2)], "recording": recording, "needing": needing}
-    assert running(text, "call").do("observe", given)["output"] == recording + 2 * needing
+    observed = running(text, "call").do("observe", given)
+    assert observed["output"] == recording + 2 * needing
+    assert observed["arguments_after"][0].tolist() == [3, 3]
 
 
 def test_a_call_may_come_between_a_call_and_its_way_back(running: Running) -> None:
@@ -399,7 +393,6 @@ def test_an_output_that_a_later_call_writes_into_is_no_answer(running: Running, 
     assert ("later call changes the output" not in str(reply)) == ("value" in reply) == is_kept
 
 
-@pytest.mark.process
 def test_a_worker_holds_no_request_but_those_of_one_list(zygote: Zygote) -> None:
     """Of the list that comes later, and is sent already, nothing is among the objects of the process."""
     text = textwrap.dedent(
@@ -423,7 +416,6 @@ WAITS = {"src/functional.py": "import time\n\ndef call(seconds):\n    time.sleep
 SILENCE_S = 0.5
 
 
-@pytest.mark.process
 def test_a_list_may_take_long_as_long_as_its_worker_goes_on(zygote: Zygote) -> None:
     """The replies are those of a list that is answered at once."""
     with closing(zygote.start(WAITS)) as worker:
@@ -432,7 +424,6 @@ def test_a_list_may_take_long_as_long_as_its_worker_goes_on(zygote: Zygote) -> N
     assert replies == [{"value": None}, *[{"value": 0.2}] * 4]
 
 
-@pytest.mark.process
 @pytest.mark.parametrize(("seconds", "limit_s"), [([0.2, 600], LIMIT_S), ([0.2] * 9, 1.0)], ids=["silent", "too_long"])
 def test_a_worker_that_is_silent_or_out_of_time_is_ended(zygote: Zygote, seconds: list[float], limit_s: float) -> None:
     with closing(zygote.start(WAITS)) as worker:

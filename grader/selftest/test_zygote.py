@@ -16,12 +16,14 @@ import pytest
 from grader import PACKAGE, REPOSITORY
 from grader.core.sandbox import started as starting
 from grader.core.sandbox import trial
+from grader.core.sandbox import zygote as zygote_module
 from grader.core.sandbox.handle import Worker, WorkerFailed
 from grader.core.sandbox.launch import Zygote
 from grader.core.sandbox.limits import LAYERS, Level, Limits
 from grader.core.sandbox.protocol import GO_ON, pack
 from grader.lab.processes import descendants
 from grader.selftest.borrowed import ADDRESS
+from grader.selftest.warm import WarmPython
 
 from .faulty import survivors
 
@@ -81,9 +83,15 @@ def test_a_fork_server_whose_judge_died_before_it_woke_does_not_start() -> None:
     assert "torch" not in started.stderr
 
 
-@pytest.mark.usefixtures("own_fork_servers")
-def test_a_judge_that_dies_while_its_fork_server_starts_leaves_nothing() -> None:
-    """At any moment of the start: a fork server that nobody talks to would still take seconds to notice."""
+NEVER_IMPORTS = """
+import sys, time
+sys.addaudithook(lambda event, arguments: event == "import" and arguments[0] == "torch" and time.sleep(600))
+"""
+
+
+def test_a_judge_that_dies_while_its_fork_server_starts_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At any moment of the start: where torch's import never ends, a fork server that goes on with it is left."""
+    monkeypatch.setattr(starting, "START", NEVER_IMPORTS + starting.START)
     for milliseconds in range(0, 120, 12):
         judge = os.fork()
         if judge == 0:
@@ -95,7 +103,7 @@ def test_a_judge_that_dies_while_its_fork_server_starts_leaves_nothing() -> None
         family = descendants(judge)
         os.kill(judge, 9)
         os.waitpid(judge, 0)
-        assert survivors(family, 1.0) == []
+        assert survivors(family, LEAVE_S) == []
 
 
 @pytest.fixture
@@ -108,7 +116,6 @@ def ahead(monkeypatch: pytest.MonkeyPatch) -> subprocess.Popen[bytes]:
     return starting._AHEAD[0].process
 
 
-@pytest.mark.slow
 def test_a_fork_server_that_was_started_ahead_is_taken_over_once(ahead: subprocess.Popen[bytes]) -> None:
     for mine in (True, False):
         judge = os.fork()
@@ -162,15 +169,12 @@ def have_huge_pages(*processes: int) -> list[bool]:
     return [bool(re.search(r"AnonHugePages: +[1-9]", "".join(texts))) for texts in trees]
 
 
-def test_the_container_shows_every_file_of_ours_that_the_fork_server_imports() -> None:
+def test_the_container_shows_every_file_of_ours_that_the_fork_server_imports(run: WarmPython) -> None:
     """Also where bubblewrap is missing: there, no container would fail for lack of one."""
-    imports = "import sys; from grader.core.sandbox import zygote; "
-    files = "print(*(m.__file__ for name, m in sys.modules.items() if name.partition('.')[0] == 'grader'), sep='\\n')"
-    printed = subprocess.run([sys.executable, "-c", imports + files], capture_output=True, text=True, check=True).stdout
+    imported = run.imported(REPOSITORY, zygote_module.__name__)
     shown = [PACKAGE / name for name in starting.OURS]
-    hidden = [file for file in map(Path, printed.split("\n")[:-1]) if not any(map(file.is_relative_to, shown))]
-    assert hidden == []
-    assert len(printed.split()) > 10
+    assert [file for file in imported if not any(map(file.is_relative_to, shown))] == []
+    assert len(imported) > 10
 
 
 def test_the_container_leaves_the_heap_its_huge_pages(zygote: Zygote) -> None:

@@ -19,6 +19,13 @@ from pathlib import Path
 from typing import IO, Any
 
 ENVIRONMENT = {"LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
+OURS = """
+import importlib, sys
+sys.path.insert(0, sys.argv[1])
+for name in sys.argv[2:]:
+    importlib.import_module(name)
+print(*(module.__file__ for name, module in sys.modules.items() if name.partition(".")[0] == "grader"), sep="\\n")
+"""
 LIMIT_S = 300  # of CPU time for one command, so that an endless one ends on a busy machine, too
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
@@ -34,15 +41,35 @@ class WarmPython:
             [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
         )
 
-    def __call__(self, folder: Path, module: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run ``python -m module`` in ``folder`` and give back what it printed and how it ended."""
+    def __call__(
+        self, folder: Path, module: str, *arguments: str, typed: str = "", closed: bool = False, given: str = ""
+    ) -> subprocess.CompletedProcess[str]:
+        """Run ``python -m module`` in ``folder`` and give back what it printed and how it ended.
+
+        Args:
+            folder: Where it runs.
+            module: Its name.
+            arguments: Those of the command.
+            typed: What it reads.
+            closed: Whether it has no standard output.
+            given: A variable beside those that every command has, as ``NAME=value``.
+        """
         requests, answers = self._pipes()
-        out, error = self._scratch / "stdout", self._scratch / "stderr"
-        request = {"folder": str(folder), "argv": [module, *arguments], "out": str(out), "error": str(error)}
+        files = [self._scratch / name for name in ("stdin", "stdout", "stderr")]
+        for file, text in zip(files, (typed, "", ""), strict=True):
+            file.write_text(text)
+        request = {"folder": str(folder), "argv": [module, *arguments], "closed": closed, "given": given}
+        request["files"] = [*map(str, files)]
         print(json.dumps(request), file=requests, flush=True)
         if not (answer := answers.readline()):
             raise RuntimeError(f"The warm interpreter ended with {self._process.wait()}, asked for {request['argv']}.")
-        return subprocess.CompletedProcess([module, *arguments], int(answer), out.read_text(), error.read_text())
+        out, error = (file.read_text() for file in files[1:])
+        return subprocess.CompletedProcess([module, *arguments], int(answer), out, error)
+
+    def imported(self, repository: Path, *modules: str) -> list[Path]:
+        """The files of ours that these modules import."""
+        (self._scratch / "ours.py").write_text(OURS)
+        return [*map(Path, self(self._scratch, "ours", str(repository), *modules).stdout.split("\n")[:-1])]
 
     def close(self) -> None:
         """End the process."""
@@ -74,9 +101,13 @@ def serve() -> None:
 def _run(request: dict[str, Any]) -> int:
     """Become the command, in the fork; returns its exit status."""
     resource.setrlimit(resource.RLIMIT_CPU, (LIMIT_S, LIMIT_S))
-    null = os.open(os.devnull, os.O_RDONLY)
-    for number, file in ((0, null), (1, _create(request["out"])), (2, _create(request["error"]))):
-        os.dup2(file, number)
+    for number, file in enumerate(request["files"]):
+        os.dup2(os.open(file, os.O_RDWR), number)
+    if request["closed"]:
+        os.close(1)
+        sys.stdout = None  # as Python starts without a descriptor
+    name, _, value = request["given"].partition("=")
+    os.environ |= {name: value} if name else {}
     os.chdir(request["folder"])
     module, *arguments = request["argv"]
     return _main(module, arguments)
@@ -94,13 +125,9 @@ def _main(module: str, arguments: Sequence[str]) -> int:
     except BaseException:
         traceback.print_exc()
         status = 1
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in filter(None, (sys.stdout, sys.stderr)):
+        stream.flush()
     return status if isinstance(status, int) else 1
-
-
-def _create(path: str) -> int:
-    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
 
 
 if __name__ == "__main__":

@@ -11,15 +11,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from grader.assignment import ASSIGNMENT
-from grader.core.rubric import LANGUAGES
 from grader.selftest.measured import measures_imports
 
 if TYPE_CHECKING:
     from grader.core.assignment import Assignment
-    from grader.core.judge.judge import Judge
-    from grader.core.rubric import Rubric
-    from grader.selftest.fixtures import Judges
-    from grader.selftest.warm_judges import RunHiddenTests
 
 
 def pytest_collection_finish() -> None:
@@ -36,28 +31,6 @@ def assignment() -> Assignment:
     return ASSIGNMENT
 
 
-@pytest.fixture(scope="session")
-def rubric() -> Rubric:
-    """The rubric of the assignment."""
-    return ASSIGNMENT.rubric
-
-
-@pytest.fixture(scope="session")
-def judge() -> RunHiddenTests:
-    """``judge(files, task=None)`` runs the hidden tests in this process, on code that this project wrote."""
-    from grader.selftest.warm_judges import hidden_tests_of
-
-    return hidden_tests_of(ASSIGNMENT)
-
-
-@pytest.fixture(scope="session")
-def grader(judges: Judges) -> Judge:
-    """A judge with default settings, on the CPU."""
-    from grader.core.settings import Settings
-
-    return judges(Settings(ASSIGNMENT, device="cpu"))
-
-
 @pytest.fixture(scope="module")
 def untouched(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The repository as it is handed out."""
@@ -72,16 +45,3 @@ def solved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from grader.selftest.submissions import handed_out, write_folder
 
     return write_folder(handed_out(tmp_path_factory.mktemp("solved"), ASSIGNMENT), ASSIGNMENT.solution())
-
-
-@pytest.fixture(scope="session")
-def rendered(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The handout as HTML."""
-    from grader.lab.site.handout import web
-    from grader.lab.site.handout.pages import read
-
-    out = tmp_path_factory.mktemp("handout")
-    for language in LANGUAGES:
-        pages = read(language, ASSIGNMENT.rubric, ASSIGNMENT.root / "handout")
-        web.write(pages, out / language, ASSIGNMENT.rubric.title[language])
-    return out

@@ -106,12 +106,6 @@ def test_attacks_have_names_of_their_own_and_a_line_that_says_what_they_try() ->
 # ── What is looked for is found ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_points_that_were_not_earned_are_told(guarded: Judge, tmp_path: Path) -> None:
-    attack = replace(ATTACKS[0], score=100.0, bonus=50.0)
-    (problem,) = problems(ASSIGNMENT, attack, guarded, tmp_path)
-    assert problem.startswith("gets 65.0 and 50.0, not 100.0 and 50.0; without points: norm_groups failed")
-
-
 def test_a_submission_that_could_not_be_read_is_told(honest: Report) -> None:
     assert list(misjudged(honest, None, None)) == ["is graded, not unreadable: None"]
 
@@ -154,19 +148,23 @@ def test_an_attack_that_breaks_the_grader_is_told_and_the_next_one_gets_a_new_gr
         attacks.grader_for.cache_clear()
 
 
-def test_processes_that_are_left_behind_are_told(guarded: Judge) -> None:
+def test_points_that_were_not_earned_and_processes_that_are_left_behind_are_told(
+    guarded: Judge, tmp_path: Path
+) -> None:
     left: list[subprocess.Popen[bytes]] = []
 
     def build(folder: Path) -> Submission:
         left.append(subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], cwd=folder))
-        return submission(ASSIGNMENT.solution())
+        return ATTACKS[0].build(folder)
 
     attack = replace(ATTACKS[0], score=100.0, bonus=50.0, build=build)
     try:
-        assert list(problems(ASSIGNMENT, attack, guarded, Path.cwd())) == ["left 1 processes behind"]
+        processes, points = problems(ASSIGNMENT, attack, guarded, tmp_path)
     finally:
         left[0].kill()
         left[0].wait()
+    assert processes == "left 1 processes behind"
+    assert points.startswith("gets 65.0 and 50.0, not 100.0 and 50.0; without points: norm_groups failed")
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from torch import Tensor
 from grader.assignment import ASSIGNMENT, demo
 from grader.assignment.corpus.variants import all_variants
 from grader.selftest import some
-from grader.selftest.submissions import write_folder
+from grader.selftest.submissions import edited, write_folder
 from grader.selftest.warm import WarmPython
 from tests import chat as command
 from tests.chat import MODEL, Chat, model_file, tokenizer_of
@@ -191,16 +191,12 @@ def chat(run: WarmPython, folder: Path, file: Path, *options: str) -> tuple[int,
     return told.returncode, " ".join(told.stdout.split())
 
 
-@pytest.mark.process
-@pytest.mark.slow
 def test_stubs_answer_through_stand_ins(untouched: Path, file: Path, run: WarmPython) -> None:
     status, told = chat(run, untouched, file, "--prompt", "Hi", "--part", "1", "--lang", "zh")
     assert status == 0
     assert told.count("替身；尚待完成") == 4
 
 
-@pytest.mark.process
-@pytest.mark.slow
 def test_the_reference_is_the_published_model_in_every_part(solved: Path, file: Path, run: WarmPython) -> None:
     status, told = chat(run, solved, file, "--prompt", "<b>Hi & you</b>", "--ranks", "4", "--out", "page.html")
     assert status == 0, told
@@ -222,8 +218,6 @@ MISTAKES = {  # name of a variant: the part that shows it, further options, and 
 }
 
 
-@pytest.mark.process
-@pytest.mark.slow
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_mistake_is_seen_in_its_part(untouched: Path, tmp_path: Path, file: Path, run: WarmPython, name: str) -> None:
     part, options, said = MISTAKES[name]
@@ -235,8 +229,6 @@ def test_a_mistake_is_seen_in_its_part(untouched: Path, tmp_path: Path, file: Pa
     assert 'class="wrong"' in (folder / "demo.html").read_text(encoding="utf-8")
 
 
-@pytest.mark.process
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -304,8 +296,6 @@ def test_a_run_of_blank_lines_is_not_printed(
 
 
 @INSTALLED
-@pytest.mark.process
-@pytest.mark.slow
 def test_the_reference_in_the_real_model_names_the_capital(solved: Path, run: WarmPython) -> None:
     told = run(solved, "tests.chat", "--prompt", PROMPT, "--part", "1", "--ranks", "4")
     assert (told.returncode, told.stderr) == (0, "")
@@ -321,8 +311,6 @@ def squeezed(text: str) -> str:
     return re.sub(r"\n *", "", text)
 
 
-@pytest.mark.process
-@pytest.mark.slow
 def test_stubs_speak_through_stand_ins(untouched: Path, run: WarmPython) -> None:
     told = run(untouched, "tests.demo")
     assert (told.returncode, told.stderr) == (0, "")
@@ -331,8 +319,6 @@ def test_stubs_speak_through_stand_ins(untouched: Path, run: WarmPython) -> None
     assert squeezed(told.stdout).count(" the ") > 3
 
 
-@pytest.mark.process
-@pytest.mark.slow
 def test_the_first_task_alone_is_switched_on(untouched: Path, tmp_path: Path, run: WarmPython) -> None:
     file = "src/modeling/norm.py"
     folder = write_folder(shutil.copytree(untouched, tmp_path / "a"), {file: ASSIGNMENT.solution()[file]})
@@ -344,8 +330,6 @@ def test_the_first_task_alone_is_switched_on(untouched: Path, tmp_path: Path, ru
     assert VERSE in squeezed(told.stdout)  # which the stand-in of the norm does not recite
 
 
-@pytest.mark.process
-@pytest.mark.slow
 def test_the_reference_is_right_and_says_the_same_twice(solved: Path, run: WarmPython) -> None:
     first, again = run(solved, "tests.demo", "--out", "page.html"), run(solved, "tests.demo")
     assert (first.returncode, first.stderr) == (0, "")
@@ -366,8 +350,6 @@ SEEN = {  # name of a variant: what is read there, and how much it is at least
 }
 
 
-@pytest.mark.process
-@pytest.mark.slow
 @pytest.mark.parametrize("name", some(SEEN, 2))
 def test_a_mistake_is_seen(untouched: Path, tmp_path: Path, run: WarmPython, name: str) -> None:
     told_there, least = SEEN[name]
@@ -388,17 +370,13 @@ ERRORS = {  # an edit of the norm: what is said of it
 }
 
 
-@pytest.mark.process
-@pytest.mark.slow
 @pytest.mark.parametrize("error", some(ERRORS, 2))
 def test_an_error_is_one_message_that_names_the_layer(
     solved: Path, tmp_path: Path, run: WarmPython, error: str
 ) -> None:
     old, new, said = ERRORS[error]
-    folder = shutil.copytree(solved, tmp_path / "a")
-    norm = folder / "src" / "modeling" / "norm.py"
-    assert old in norm.read_text(encoding="utf-8")
-    norm.write_text(norm.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+    mistaken = edited(("src/modeling/norm.py", old, new), of=ASSIGNMENT)
+    folder = write_folder(shutil.copytree(solved, tmp_path / "a"), mistaken)
     told = run(folder, "tests.demo")
     assert (told.returncode, told.stderr) == (1, "")
     (line,) = re.findall(r"✗ GroupRMSNorm.*?(?=\n  \S)", told.stdout, re.DOTALL)

@@ -94,7 +94,6 @@ def test_a_task_is_whole_after_these_steps_which_change_few_files_beside_its_own
     assert sum(step.language == "diff" for step in STEPS.values()) <= 12
 
 
-@pytest.mark.process
 def test_the_new_task_is_graded(copied: Assignment, run: WarmPython) -> None:
     for step in STEPS.values():
         step.take(copied.root)

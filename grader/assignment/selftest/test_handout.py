@@ -12,12 +12,10 @@ import pytest
 import torch
 
 from grader.assignment import ASSIGNMENT
-from grader.assignment.corpus.practice import PRACTICE
 from grader.core.messages import Sentences
 from grader.core.pages import WORDS
 from grader.core.results.outcome import Outcome
 from grader.core.rubric import LANGUAGES
-from grader.lab.release.leaks import leaks
 from grader.lab.site.formulas import UnknownMathematics, mathml
 from grader.lab.site.handout import __main__ as command
 from grader.lab.site.handout import book, web
@@ -229,19 +227,6 @@ def test_no_space_stands_where_a_line_of_chinese_ends(rendered: Path) -> None:
     for path, page in pages_in(rendered / "zh"):
         text = re.sub(r"<pre>.*?</pre>", "", page, flags=re.DOTALL)
         assert not re.search(r"[\u4e00-\u9fff，。]\n[\u4e00-\u9fff]", text), path
-
-
-@pytest.mark.slow
-def test_nothing_that_is_handed_out_gives_a_solution_away(rendered: Path) -> None:
-    """Nor do the models and the shown implementations of the practice; of its hidden ones, each would."""
-    kinds, tests = (".md", ".html", ".js"), ASSIGNMENT.root / "tests"
-    pages = [path for folder in (SOURCE, rendered) for path in folder.rglob("*") if path.suffix in kinds]
-    code = [path for folder in ("", "models", "practice") for path in (tests / folder).glob("*.py")]
-    assert len(pages) >= 4 * 7
-    named = {f"{path.parent.name}/{path.name}": path.read_bytes() for path in (*pages, *code)}
-    assert list(leaks(named)) == []
-    hidden = {f"practice/{name}.py": text.encode() for name, text in {**PRACTICE.right, **PRACTICE.wrong}.items()}
-    assert {line.partition(":")[0] for line in leaks(hidden)} == hidden.keys()
 
 
 def test_a_formula_that_cannot_be_written_is_named_with_its_page(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import pytest
 
+from grader import REPOSITORY
 from grader.assignment import ASSIGNMENT
 from grader.core.judge.judge import Judge
 from grader.core.judge.time_left import TimeLeft
@@ -16,8 +19,10 @@ from grader.core.rubric import Rubric
 from grader.core.sandbox.handle import Worker
 from grader.core.sandbox.launch import Zygote
 from grader.core.settings import Settings
+from grader.selftest.borrowed import ADDRESS
 from grader.selftest.fixtures import Judges
-from grader.selftest.submissions import submission
+from grader.selftest.submissions import submission, write_folder
+from grader.selftest.warm import WarmPython
 from grader.specimens.variants import variants_of
 
 VOCAB = "src/modeling/vocab_emb.py"
@@ -48,7 +53,6 @@ WITH_MISTAKES = {
 }
 
 
-@pytest.mark.process
 def test_two_workers_are_enough_for_right_work(started: list[Zygote], grader: Judge) -> None:
     """The second one answers the sample."""
     report = grader.grade(submission(ASSIGNMENT.solution()))
@@ -56,7 +60,6 @@ def test_two_workers_are_enough_for_right_work(started: list[Zygote], grader: Ju
     assert len(started) == 2
 
 
-@pytest.mark.process
 @pytest.mark.parametrize(
     ("files", "processes"), [(ASSIGNMENT.stubs(), 3), (WITH_MISTAKES, 4)], ids=["stubs", "mistakes"]
 )
@@ -71,7 +74,6 @@ def test_failing_properties_share_a_process(
     assert len(started) <= processes
 
 
-@pytest.mark.process
 def test_the_process_of_the_sample_names_the_mistake(started: list[Zygote], grader: Judge) -> None:
     """One each: the replay, the law of eps and what fails, a failure without a name, the sample and the probe."""
     (variant,) = (one for one in variants_of(ASSIGNMENT) if one.name.endswith("eps_beside_the_root"))
@@ -80,7 +82,6 @@ def test_the_process_of_the_sample_names_the_mistake(started: list[Zygote], grad
     assert len(started) == 4
 
 
-@pytest.mark.process
 def test_a_stub_takes_nothing_from_what_is_written_beside_it(grader: Judge) -> None:
     """A rotation beside the stub of its module has all of its points, those about gradients through both included."""
     files = {**ASSIGNMENT.solution(), "src/modeling/pos_emb.py": ASSIGNMENT.stubs()["src/modeling/pos_emb.py"]}
@@ -91,7 +92,6 @@ def test_a_stub_takes_nothing_from_what_is_written_beside_it(grader: Judge) -> N
     assert {outcome for name, outcome in found.items() if name.startswith("rope_")} == {"not_implemented"}
 
 
-@pytest.mark.process
 def test_a_crash_at_import_is_one_cause_for_all_properties(started: list[Zygote], grader: Judge) -> None:
     """One process for the replay, one for each task of three that the replay reads, and one that lengths are tried in.
 
@@ -102,7 +102,6 @@ def test_a_crash_at_import_is_one_cause_for_all_properties(started: list[Zygote]
     assert len(started) == 5
 
 
-@pytest.mark.process
 def test_a_module_beside_a_rotation_that_cannot_be_imported_needs_no_process_for_each_property(
     started: list[Zygote], grader: Judge
 ) -> None:
@@ -112,7 +111,6 @@ def test_a_module_beside_a_rotation_that_cannot_be_imported_needs_no_process_for
     assert len(started) <= 5
 
 
-@pytest.mark.process
 def test_what_is_excused_by_properties_that_pass_is_asked_for_with_these_alone(
     started: list[Zygote], grader: Judge
 ) -> None:
@@ -129,7 +127,6 @@ def judging(plain: bool = False) -> Settings:
     return Settings(ASSIGNMENT, device="cpu", only="task2", plain=plain)
 
 
-@pytest.mark.process
 def test_plainly_there_is_another_for_each_property(started: list[Zygote], judges: Judges, rubric: Rubric) -> None:
     report = judges(judging(plain=True)).grade(submission(ASSIGNMENT.solution()))
     assert report.score == report.max_score
@@ -157,7 +154,6 @@ def same_but_for_times(reports: Sequence[Report]) -> bool:
     )
 
 
-@pytest.mark.process
 def test_who_guesses_twice_gets_the_worse_of_both(judges: Judges) -> None:
     """Wrong from the second import on, right in each new process; the first property is first in one order only."""
     forward = "return self.table[input_ids] if torch.imports < 2 else self.table[input_ids] * 2"
@@ -170,7 +166,6 @@ def test_who_guesses_twice_gets_the_worse_of_both(judges: Judges) -> None:
     assert same_but_for_times(reports)
 
 
-@pytest.mark.process
 def test_who_is_right_only_later_is_found_by_the_sample(judges: Judges) -> None:
     forward = "return self.table[input_ids] if torch.imports > 1 else self.table[input_ids] * 2"
     reset = "self.table.data.mul_(1 if torch.imports > 1 else 2)"
@@ -182,7 +177,6 @@ def test_who_is_right_only_later_is_found_by_the_sample(judges: Judges) -> None:
     assert same_but_for_times(reports)
 
 
-@pytest.mark.process
 def test_what_fails_in_a_used_process_alone_is_shown_to_a_person(judges: Judges) -> None:
     """The process that serves again fails as the replay does, but first it is new, and differs."""
     once = "\nif getattr(torch, 'is_taken', False):\n    raise RuntimeError('twice')\ntorch.is_taken = True\n"
@@ -191,7 +185,6 @@ def test_what_fails_in_a_used_process_alone_is_shown_to_a_person(judges: Judges)
     assert set(outcomes(report).values()) == {"inconsistent"}
 
 
-@pytest.mark.process
 def test_a_draw_that_nothing_seeds_is_charged_once(grader: Judge) -> None:
     """Its numbers depend on how many were drawn before in the process: no case may be asked for only by what it got."""
     never_seeded = "\ndef draw(self):\n    nn.init.normal_({})\n\n{}.reset_parameters = draw\n"
@@ -204,6 +197,7 @@ def test_a_draw_that_nothing_seeds_is_charged_once(grader: Judge) -> None:
 
 READY = """
 import sys
+sys.path.insert(0, sys.argv[1])
 from grader.assignment import ASSIGNMENT
 from grader.core.judge.judge import Judge
 from grader.core.settings import Settings
@@ -214,16 +208,13 @@ judge.close()
 """
 
 
-@pytest.mark.process
-@pytest.mark.slow
-def test_a_judge_is_ready_without_what_torch_imports_for_symbols() -> None:
+def test_a_judge_is_ready_without_what_torch_imports_for_symbols(tmp_path: Path, run: WarmPython) -> None:
     """As ``backward(gradient)`` makes it do: five hundred modules, and a third of the time of torch itself."""
-    ready = subprocess.run([sys.executable, "-W", "ignore", "-c", READY], capture_output=True, text=True, check=True)
-    assert ready.stdout == "False\n"
+    write_folder(tmp_path, {"ready.py": READY})
+    assert run(tmp_path, "ready", str(REPOSITORY), given=f"{ADDRESS}={os.environ[ADDRESS]}").stdout == "False\n"
 
 
 @pytest.mark.process
-@pytest.mark.slow
 def test_a_command_that_judges_nothing_does_not_import_torch() -> None:
     """It takes two seconds; so neither the commands nor the assignment and its corpus may need it at their start."""
     code = "import sys, grader.__main__, grader.specimens.students; print('torch' in sys.modules)"

@@ -143,7 +143,6 @@ def judge(zygote: Zygote) -> Judge:
     return judge
 
 
-@pytest.mark.process
 def test_thorough_tests_catch_every_wrong_one_and_earn_all_points(judge: Judge) -> None:
     result = judge(THOROUGH)
     assert [name for name, tests in result.catching.items() if not tests] == []
@@ -151,7 +150,6 @@ def test_thorough_tests_catch_every_wrong_one_and_earn_all_points(judge: Judge) 
     assert result.told("zh") == f"你的测试发现了 {ALL} 个错误实现中的 {ALL} 个：练习分 5 / 5。"
 
 
-@pytest.mark.process
 def test_a_test_that_refuses_a_right_one_takes_only_its_own_catches_along(judge: Judge) -> None:
     unfair = "\ndef test_contiguous(visible):\n    assert visible(torch.tensor([1, 1, 2]), 1).is_contiguous()\n"
     both, alone = judge(THOROUGH + unfair), judge("import torch\n" + unfair)
@@ -161,7 +159,6 @@ def test_a_test_that_refuses_a_right_one_takes_only_its_own_catches_along(judge:
     assert (alone.points, alone.caught) == (0, 0)
 
 
-@pytest.mark.process
 def test_a_test_that_hangs_or_ends_its_worker_costs_only_itself(judge: Judge) -> None:
     result = judge(THOROUGH + "\ndef test_dies(visible):\n    import os\n    os._exit(0)\n")
     assert dict(result.refused) == {"test_dies": "ended"}
@@ -228,8 +225,6 @@ HOSTILE = {
 }
 
 
-@pytest.mark.process
-@pytest.mark.slow
 @pytest.mark.parametrize("name", some(HOSTILE, 3))
 def test_a_hostile_file_earns_nothing_and_is_told_why(judge: Judge, name: str) -> None:
     result = judge(HOSTILE[name], FEW)
@@ -239,8 +234,6 @@ def test_a_hostile_file_earns_nothing_and_is_told_why(judge: Judge, name: str) -
         assert "{" not in result.told(language)
 
 
-@pytest.mark.process
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "problem"),
     [

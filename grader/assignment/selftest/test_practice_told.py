@@ -12,7 +12,6 @@ import pytest
 
 from grader.assignment import ASSIGNMENT
 from grader.selftest import some
-from grader.selftest.submissions import run as run_anew
 from grader.selftest.submissions import write_folder
 from grader.selftest.warm import WarmPython
 from tests.harness.terminal import width
@@ -46,8 +45,6 @@ def told(untouched: Path, tmp_path: Path, run: WarmPython) -> Told:
     return told
 
 
-@pytest.mark.process
-@pytest.mark.slow
 def test_a_session_from_the_example_to_the_end(told: Told) -> None:
     example = (ASSIGNMENT.root / MINE).read_text(encoding="utf-8")
     status, first = told(example)
@@ -89,8 +86,6 @@ STATES = {  # what is in the file, the language, and what is said of it there
 }
 
 
-@pytest.mark.process
-@pytest.mark.slow
 @pytest.mark.parametrize(("text", "language", "said"), STATES.values(), ids=STATES)
 def test_a_file_that_cannot_be_used_is_told_in_a_line(
     told: Told, text: str | bytes | None, language: str, said: str
@@ -121,8 +116,6 @@ def test_window(visible):
 """
 
 
-@pytest.mark.process
-@pytest.mark.slow
 def test_each_odd_test_costs_itself_and_no_other(told: Told) -> None:
     status, page = told(ODD)
     assert status == 1
@@ -136,8 +129,6 @@ def test_each_odd_test_costs_itself_and_no_other(told: Told) -> None:
     assert re.search(r"take [\d.]+ s on one implementation; the limit during grading is 3 s", page)
 
 
-@pytest.mark.process
-@pytest.mark.slow
 def test_what_never_ends_is_said_to(told: Told) -> None:
     status, page = told("while True: pass", "--seconds", SHORT_S)
     assert (status, "could not be imported in time" in page) == (1, True)
@@ -150,8 +141,6 @@ def test_what_never_ends_is_said_to(told: Told) -> None:
 NARROW = "import os, runpy\nos.environ['COLUMNS'] = '60'\nrunpy.run_module('tests.practice', run_name='__main__')\n"
 
 
-@pytest.mark.process
-@pytest.mark.slow
 @pytest.mark.parametrize("language", some(["zh", "en"], 2))
 def test_the_page_fits_sixty_columns(untouched: Path, tmp_path: Path, run: WarmPython, language: str) -> None:
     """``narrow`` is no command of ``tests``, so that what it starts is a new interpreter, as students have it."""
@@ -162,19 +151,16 @@ def test_the_page_fits_sixty_columns(untouched: Path, tmp_path: Path, run: WarmP
     assert [line for line in page if width(line) > 60] == []
 
 
-@pytest.mark.process
-@pytest.mark.slow
-def test_it_runs_where_python_cannot_fork(untouched: Path, tmp_path: Path) -> None:
+def test_it_runs_where_python_cannot_fork(untouched: Path, tmp_path: Path, run: WarmPython) -> None:
     """As on Windows: the new Python finds what it is to run by the full name of its module."""
     folder = shutil.copytree(untouched, tmp_path / "mine")
     student = folder / "tests" / "harness" / "student.py"
     text, edits = re.subn("^CAN_FORK = .*", "CAN_FORK = False", student.read_text("utf-8"), flags=re.MULTILINE)
     assert edits == 1
     student.write_text(text, encoding="utf-8")
-    assert "Caught: 0 of 6" in run_anew(folder, "tests.practice", "--seconds", NEVER_S).stdout
+    assert "Caught: 0 of 6" in run(folder, "tests.practice", "--seconds", NEVER_S).stdout
 
 
-@pytest.mark.process
 def test_the_tests_are_handed_in_with_the_rest(solved: Path, run: WarmPython) -> None:
     result = run(solved, "tests.submit")
     assert result.returncode == 0

@@ -13,12 +13,14 @@ from pathlib import Path
 import pytest
 
 from grader import REPOSITORY
+from grader.assignment import ASSIGNMENT
 from grader.core.rubric import Rubric
-from grader.selftest import some, submissions
-from grader.selftest.submissions import write_folder
+from grader.selftest import some
+from grader.selftest.submissions import edited, write_folder
 from grader.selftest.warm import WarmPython
 from tests.harness.terminal import width
 
+NORM = "src/modeling/norm.py"
 HAN = re.compile(r"[\u4e00-\u9fff]")
 
 
@@ -73,12 +75,7 @@ def test_a_test_of_ones_own_that_meets_a_todo_shows_where(untouched: Path, tmp_p
 
 
 def mistaken(solved: Path, folder: Path, old: str, new: str) -> Path:
-    shutil.copytree(solved, folder)
-    norm = folder / "src" / "modeling" / "norm.py"
-    text = norm.read_text(encoding="utf-8")
-    assert old in text
-    norm.write_text(text.replace(old, new), encoding="utf-8")
-    return folder
+    return write_folder(Path(shutil.copytree(solved, folder)), edited((NORM, old, new), of=ASSIGNMENT))
 
 
 def test_a_mistake_is_explained_and_ends_with_1(solved: Path, tmp_path: Path, run: WarmPython) -> None:
@@ -101,8 +98,7 @@ def test_an_output_of_nan_is_no_difference_between_modes(solved: Path, tmp_path:
 
 def test_a_file_in_utf_16_is_named_once_with_the_remedy(solved: Path, tmp_path: Path, run: WarmPython) -> None:
     folder = shutil.copytree(solved, tmp_path / "a")
-    norm = folder / "src" / "modeling" / "norm.py"
-    norm.write_text(norm.read_text(encoding="utf-8"), encoding="utf-16")
+    (folder / NORM).write_text(ASSIGNMENT.solution()[NORM], encoding="utf-16")
     told = run(folder, "tests").stdout
     assert "src/modeling/norm.py  is UTF-16 or UTF-32; save it as UTF-8 (so tests of task 1 could not run)" in told
     assert told.count("UTF-16") == 1
@@ -155,7 +151,7 @@ def test_an_endless_loop_outside_all_functions_costs_its_file_and_is_shown(
     solved: Path, tmp_path: Path, run: WarmPython, timer: str
 ) -> None:
     folder = mistaken(solved, tmp_path / "a", "class GroupRMSNorm", "while True:\n    pass\n\n\nclass GroupRMSNorm")
-    text = (folder / "src" / "modeling" / "norm.py").read_text(encoding="utf-8")
+    text = (folder / NORM).read_text(encoding="utf-8")
     line = text[: text.index("while True")].count("\n") + 1
     impatient(folder, timer)
     told = run(folder, "tests").stdout
@@ -179,13 +175,11 @@ def test_an_endless_loop_costs_three_tests_of_waiting(
     assert "22 / 22" in told  # other tasks have their turn
 
 
-@pytest.mark.process
-def test_the_debugger_stops_in_the_students_code_and_then_in_the_test(solved: Path, tmp_path: Path) -> None:
+def test_the_debugger_stops_in_the_students_code_and_then_in_the_test(
+    solved: Path, tmp_path: Path, run: WarmPython
+) -> None:
     folder = mistaken(solved, tmp_path / "a", "mean_square + self.eps", "mean_square")
-    command = [sys.executable, "-m", "pytest", "tests/test_norm.py", "-k", "test_eps_is_added", "-x", "--pdb"]
-    ended = subprocess.run(
-        command, cwd=folder, input="n\nc\nq\n", capture_output=True, text=True, check=False, timeout=600
-    )
+    ended = run(folder, "pytest", "tests/test_norm.py", "-k", "test_eps_is_added", "-x", "--pdb", typed="n\nc\nq\n")
     first, second, third, *_ = re.findall(r"> \S*/(\w+/\w+\.py)\(\d+\)(\w+)\(\)", ended.stdout)
     assert first == second == ("modeling/norm.py", "forward")
     assert third == ("tests/test_norm.py", "test_eps_is_added_under_the_root")
@@ -269,23 +263,18 @@ def test_an_unknown_option_is_answered_with_the_known_ones(untouched: Path, run:
     assert "--task {1,2" in result.stderr
 
 
-@pytest.mark.process
-def test_a_device_that_cannot_be_chosen_is_refused(untouched: Path) -> None:
-    command = ["env", "DEVICE=foo", sys.executable, "-m", "tests", "--task", "1"]
-    result = subprocess.run(command, cwd=untouched, capture_output=True, text=True, timeout=120)
+def test_a_device_that_cannot_be_chosen_is_refused(untouched: Path, run: WarmPython) -> None:
+    result = run(untouched, "tests", "--task", "1", given="DEVICE=foo")
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr.startswith("DEVICE=foo: only DEVICE=cpu can be chosen.")
 
 
-@pytest.mark.process
-def test_the_page_needs_no_open_output(untouched: Path) -> None:
-    command = ["sh", "-c", 'exec "$@" >&-', "sh", sys.executable, "-m", "tests", "--task", "1"]
-    result = subprocess.run(command, cwd=untouched, stderr=subprocess.PIPE, text=True, timeout=120)
+def test_the_page_needs_no_open_output(untouched: Path, run: WarmPython) -> None:
+    result = run(untouched, "tests", "--task", "1", closed=True)
     assert (result.returncode, result.stderr) == (0, "")
 
 
-@pytest.mark.process
-def test_a_clone_without_symbolic_links_works(tmp_path: Path) -> None:
+def test_a_clone_without_symbolic_links_works(tmp_path: Path, run: WarmPython) -> None:
     kept = ("src", "tests", "grader/shared", "grader/__init__.py", "grader/assignment/rubric.toml")
     for name in kept:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -294,6 +283,6 @@ def test_a_clone_without_symbolic_links_works(tmp_path: Path) -> None:
     shared = tmp_path / "tests/harness/shared"
     shutil.rmtree(shared)
     shared.write_text("../../grader/shared")  # as git writes a link on a system that has none
-    result = submissions.run(tmp_path, "tests")  # in a new interpreter; the others share a warm one
+    result = run(tmp_path, "tests")
     assert result.returncode == 0, result.stderr
     assert "0 / 100" in result.stdout

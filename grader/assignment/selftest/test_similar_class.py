@@ -140,6 +140,7 @@ def sample(grader: Judge, tmp_path_factory: pytest.TempPathFactory) -> Sample:
     return cache(lambda identifier: grader.grade(candidates[identifier].read()))
 
 
+@pytest.mark.covered
 @pytest.mark.parametrize("identifier", EXPECTED)
 def test_the_sample_class_gets_what_it_deserves(sample: Sample, identifier: str) -> None:
     report = sample(identifier)

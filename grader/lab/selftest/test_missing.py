@@ -136,7 +136,6 @@ def walked(folder: Path, made: str, run: str) -> subprocess.CompletedProcess[str
     return subprocess.run(command, env=surroundings, capture_output=True, text=True, timeout=60)
 
 
-@pytest.mark.process
 @pytest.mark.parametrize(
     ("made", "run", "wrong"),
     [

@@ -138,7 +138,6 @@ def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.process
 def test_an_author_reads_what_is_wrong(in_folder: Path) -> None:
     with small_walkthrough(in_folder / "source"):
         good = run("check", "0")
@@ -155,7 +154,6 @@ def test_an_author_reads_what_is_wrong(in_folder: Path) -> None:
     assert (none.exit_code, none.stderr.count("\n")) == (2, 1)
 
 
-@pytest.mark.process
 def test_a_build_executes_once_and_says_where_the_release_is(in_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nbgrader itself is tried elsewhere; here a copy of the sources stands for a release that leaks."""
 

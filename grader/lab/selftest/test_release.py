@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from grader import REPOSITORY
+from grader.assignment.corpus.practice import PRACTICE
 from grader.core.results.files import write_zip
 from grader.core.rubric import LANGUAGES
 from grader.lab.commands import RELEASED
@@ -43,14 +44,6 @@ def built(tmp_path: Path) -> dict[str, Path]:
     return {name: tmp_path / folder for name, folder in folders.items()}
 
 
-@pytest.fixture(scope="module")
-def some_secrets(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A repository of the solution and some hidden tests: to read the grader's thousands of functions takes seconds."""
-    paths = [*(REPOSITORY / "ref").rglob("*.py"), *(REPOSITORY / "grader/assignment/hidden").glob("test_[fnp]*.py")]
-    files = {str(path.relative_to(REPOSITORY)): path.read_text() for path in paths}
-    return write_folder(tmp_path_factory.mktemp("repository"), files)
-
-
 @pytest.fixture
 def signatures(tmp_path: Path) -> Path:
     """Signatures of no mistake at all."""
@@ -75,6 +68,21 @@ def test_a_bundle_without_notebooks_mentions_no_handbook(tmp_path: Path) -> None
     assert "handbook/" not in readme
     assert "## Why it works" not in readme
     assert "## 中文" in readme
+
+
+@pytest.mark.slow
+def test_nothing_that_is_handed_out_gives_a_solution_away(rendered: Path) -> None:
+    """Nor do the models and the shown implementations of the practice; of its hidden ones, each would."""
+    kinds, tests = (".md", ".html", ".js"), REPOSITORY / "tests"
+    pages = [
+        path for folder in (REPOSITORY / "handout", rendered) for path in folder.rglob("*") if path.suffix in kinds
+    ]
+    code = [path for folder in ("", "models", "practice") for path in (tests / folder).glob("*.py")]
+    assert len(pages) >= 4 * 7
+    named = {f"{path.parent.name}/{path.name}": path.read_bytes() for path in (*pages, *code)}
+    assert list(leaks(named)) == []
+    hidden = {f"practice/{name}.py": text.encode() for name, text in {**PRACTICE.right, **PRACTICE.wrong}.items()}
+    assert {line.partition(":")[0] for line in leaks(hidden)} == hidden.keys()
 
 
 @pytest.mark.slow

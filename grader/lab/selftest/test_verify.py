@@ -8,14 +8,31 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from grader.core.assignment import Assignment
+from grader.core.intake.submission import Submission
 from grader.core.results.outcome import CaseResult, Outcome
 from grader.core.sandbox.limits import LAYERS
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.lab import verify
-from grader.lab.verify import Attempt, JudgeDied, Round, Verdict, attacks, judged, page, rounds, summary, variants
+from grader.lab.verify import (
+    Attempt,
+    Comparison,
+    JudgeDied,
+    Round,
+    Verdict,
+    attacks,
+    both_ways,
+    judged,
+    page,
+    rounds,
+    summary,
+    variants,
+)
 from grader.lab.verify.page import largest_share, smallest_excess
 from grader.selftest.term import command, run
 from grader.specimens.variants import Variant
@@ -112,6 +129,25 @@ def test_the_whole_has_every_variant_for_every_seed_and_every_attack_with_and_wi
 def test_a_judge_that_is_killed_is_told() -> None:
     with pytest.raises(JudgeDied, match="a judge died in the round 'deadly', at 7 or soon after"):
         list(judged(Round("deadly", os._exit, [(7,)]), jobs=1))
+
+
+@pytest.mark.process
+@pytest.mark.covered
+def test_reports_ahead_and_plainly_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same is no problem, and a pass that only one of the two ways gives is told."""
+    assert both_ways.judge(ASSIGNMENT, WRONG.name, 0) == Comparison(WRONG.name, 0)
+    own = attacks.grader_for
+    plainly = own(ASSIGNMENT, seed=0, limits=attacks.LIMITS, plain=True)
+    passing = plainly.grade(Submission("reference", ASSIGNMENT.solution()))
+
+    def grader_for(of: Assignment, **key: Any) -> object:
+        return own(of, **key) if key["plain"] else SimpleNamespace(grade=lambda _: passing)
+
+    monkeypatch.setattr(attacks, "grader_for", grader_for)
+    problem = both_ways.judge(ASSIGNMENT, WRONG.name, 0).problem
+    assert f"{BROKEN}: " in problem
+    (line,) = [line for line in summary([Comparison(WRONG.name, 0, problem)]) if "--plain" in line]
+    assert line.endswith(f"1 of 1 pairs of reports differ, {WRONG.name}.")
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import closing
+from contextlib import closing, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
@@ -232,19 +232,23 @@ def score(place: Path) -> float | None:
 def test_the_page_leads_to_a_cluster_that_lets_no_stranger_in(tmp_path: Path) -> None:
     ours, theirs = configured(tmp_path / "ours"), configured(tmp_path / "theirs")
     config = pytest.importorskip("dask.config")
+
+    @contextmanager
+    def having(folder: Path) -> Iterator[None]:
+        given = yaml.safe_load((folder / "tls.yaml").read_text(encoding="utf-8"))
+        with config.set(config.merge(config.config, given)):
+            yield
+
     with DaskProcesses(tmp_path, "--protocol", "tls", environment={"DASK_CONFIG": str(ours)}) as dask:
-        dask.start_worker()
+        worker = dask.start_worker()
         assert dask.address.startswith("tls://")
-        graded = command(tmp_path, dask.address, DASK_CONFIG=str(ours))
-        assert (graded.returncode, score(tmp_path)) == (0, 100), graded.stderr
+        with having(ours), open_executor(dask.address, 1) as executor:
+            assert sent(executor, os.getpid).result(PATIENCE_S) == worker.pid
         with pytest.raises(CannotGrade, match=r"no certificate is configured\. See grader/docs/cluster\.md"):
             open_executor(dask.address, 1)
         for address, certificate in ((dask.address, theirs), (dask.address.replace("tls:", "tcp:"), ours)):
-            given = yaml.safe_load((certificate / "tls.yaml").read_text(encoding="utf-8"))
-            with (
-                config.set(config.merge(config.config, given)),
-                pytest.raises(CannotGrade, match=f"^--executor {re.escape(address)}: [^\n]+$"),
-            ):
+            refused = pytest.raises(CannotGrade, match=f"^--executor {re.escape(address)}: [^\n]+$")
+            with having(certificate), refused:
                 open_executor(address, 1)
 
 

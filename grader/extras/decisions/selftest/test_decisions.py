@@ -35,7 +35,6 @@ def of(own: Report, source: Source, *students: Student, **known: object) -> Repo
 ADA, BO = Student(id="1", name="Ada Lovelace", email="ada@x.org"), Student(id="2", name="Bo Li")
 CY = Student(id="3", name="Cy")
 LATE = of(report("ada"), "gradescope", ADA, submitted_at="2026-10-04T12:00:00+00:00")  # 11 points, two days late
-GROUP = of(report("both"), "gradescope", ADA, BO)
 ABSENT = of(unreadable("cy"), "roster", CY)
 
 

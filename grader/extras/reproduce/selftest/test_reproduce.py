@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
 from typer.testing import CliRunner, Result
 
-from grader import PACKAGE
+from grader import PACKAGE, REPOSITORY
 from grader.__main__ import app
 from grader.core.judge.faults import told_frame
 from grader.core.judge.judge import Judge
@@ -28,6 +26,7 @@ from grader.extras.reproduce.shown import _frames, brief
 from grader.followup.submissions import settings_of
 from grader.selftest.reports import unreadable, write_class
 from grader.selftest.submissions import ATTENTION, SEES_LATER_TOKENS, SWIGLU, edited, submission, write_folder
+from grader.selftest.warm import WarmPython
 
 pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.usefixtures("reads_here")]
 
@@ -104,13 +103,11 @@ def test_the_debugger_stops_in_the_students_frame_and_is_locked(folder: Path, tm
     assert "\x1b" not in result.stdout
 
 
-def test_the_container_shows_every_file_of_ours_that_the_debugger_imports() -> None:
+def test_the_container_shows_every_file_of_ours_that_the_debugger_imports(run: WarmPython) -> None:
     """Also where bubblewrap is missing: there, no container would fail for lack of one."""
-    imports = f"import sys; from grader.core.sandbox import zygote; import {DEBUGGING}; "
-    files = "print(*(m.__file__ for name, m in sys.modules.items() if name.partition('.')[0] == 'grader'), sep='\\n')"
-    printed = subprocess.run([sys.executable, "-c", imports + files], capture_output=True, text=True, check=True).stdout
+    imported = run.imported(REPOSITORY, "grader.core.sandbox.zygote", DEBUGGING)
     shown = [PACKAGE / name for name in (*OURS, *files_of(DEBUGGING))]
-    assert [file for file in map(Path, printed.split()) if not any(map(file.is_relative_to, shown))] == []
+    assert [file for file in imported if not any(map(file.is_relative_to, shown))] == []
     assert all(path.exists() for path in shown)
 
 

@@ -285,7 +285,6 @@ def test_points_stand_beside_the_grade_and_change_no_score(reports: Path, tmp_pa
         assert "<dt>Understood</dt><dd><b>5</b> / 6</dd>" in student
 
 
-@pytest.mark.process
 def test_the_page_grades_itself_and_saves_answers_that_the_command_reads(reports: Path, tab: Tab) -> None:
     (quiz,) = (quiz for quiz in read_written(reports / KEY, Key).quizzes if quiz.id == "ada")
     tab.open(reports.parent / "quiz" / "pages" / f"{quiz.name}.html", width=375)

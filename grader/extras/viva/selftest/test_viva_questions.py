@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations, cycle
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -333,7 +334,7 @@ def test_the_same_seed_gives_the_same_questions_and_another_student_gets_others(
 
 @long_only
 def test_nothing_of_the_reference_or_of_hidden_tests_is_in_the_quiz_of_another_solution(
-    styled: tuple[list[Study], int],
+    styled: tuple[list[Study], int], some_secrets: Path
 ) -> None:
     """The leak check of a release, on what students get about code that shares no text with the reference."""
     found = pool(styled[0])
@@ -343,7 +344,7 @@ def test_nothing_of_the_reference_or_of_hidden_tests_is_in_the_quiz_of_another_s
         for name, data in written([whole], ASSIGNMENT.rubric, "en")
         if name.startswith(("moodle", "questions", "pages"))
     }
-    assert [*leaks({f"{name}.md": data for name, data in given.items()})] == []
+    assert [*leaks({f"{name}.md": data for name, data in given.items()}, some_secrets)] == []
 
 
 def test_a_wrong_submission_is_asked_about_what_it_does(start: Counting) -> None:
