@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 from grader.assignment import ASSIGNMENT
-from grader.core.assignment import rubric_or_exit
 from grader.core.rubric import LANGUAGES
+from grader.lab import one_line
 
 from . import book, web
 from .agreement import problems
@@ -22,7 +22,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=Path("build/handout"), help="output folder; overwritten")
     parser.add_argument("--source", type=Path, default=ASSIGNMENT.root / "handout", help="folder of the Markdown")
     arguments = parser.parse_args()
-    rubric = rubric_or_exit(ASSIGNMENT)
+    rubric = ASSIGNMENT.rubric
     try:
         handouts = {language: read(language, rubric, arguments.source) for language in LANGUAGES}
     except HandoutError as error:
@@ -46,4 +46,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with one_line():
+        sys.exit(main())
