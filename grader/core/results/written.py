@@ -20,7 +20,7 @@ from .report import Attention, Record, Report, Summary, SummaryLine, summary_lin
 
 SUMMARY, REPORT = "summary.json", "report.json"
 ReadT = TypeVar("ReadT", bound=Record)
-REMEDY = "Run grade first, and give an id that is in its summary."
+REMEDY = "Run grade first; if it was interrupted, run the same command again."
 
 
 class NotWritten(UserError):
