@@ -60,6 +60,7 @@ def test_from_canvas_to_canvas(tmp_path: Path) -> None:
     pages = tmp_path / "out" / "html"
     assert {path.stem for path in (pages / "students").glob("*.html")} == {line.id for line in summary.submissions}
     index = (pages / "index.html").read_text(encoding="utf-8")
+    assert "<dt>no submission</dt><dd><b>1</b></dd>" in index
     assert [line.id for line in summary.submissions if f'"students/{quote(line.id)}.html"' not in index] == []
 
 

@@ -25,7 +25,7 @@ from grader.core.intake.roster import read_roster
 from grader.core.intake.submission import Expected
 from grader.core.results.database import opened
 from grader.core.results.policy import days_late, undated
-from grader.core.results.report import Practice, Report
+from grader.core.results.report import Practice, Report, summary_line
 from grader.core.results.statistics import Entry
 from grader.core.results.written import note, places
 from grader.core.run.class_run import Run
@@ -161,7 +161,7 @@ def grade_waiting(run: Run, settings: Settings, executor: str, jobs: int) -> Non
 
 def _told(report: Report) -> str:
     """The result; a reason why there is none is said at the end."""
-    return f"{report.submission.id}: {describe(report) if report.status == 'graded' else report.status}"
+    return f"{report.submission.id}: {describe(report) if report.status == 'graded' else summary_line(report).shown}"
 
 
 def _say_what_is_known(run: Run) -> None:
