@@ -128,6 +128,7 @@ def test_points_policy_and_language_are_views_and_run_nothing(tmp_path: Path, mo
     chinese = run(*given, "zh")
     assert f"{graded} reports updated to the current rubric and language; no code was run" in chinese.stderr
     assert chinese.stdout.splitlines()[0].split()[0] == say("zh", "submission")
+    assert "请提交文件本身" in chinese.stdout.partition(" for manual review:")[2]
     assert ASSIGNMENT.rubric.properties["swiglu_gate"].title["zh"] in only.read_text(encoding="utf-8")
     assert "updated to the current" not in run(*given, "zh").stderr
     run(*given, "en")

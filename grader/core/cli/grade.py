@@ -27,6 +27,7 @@ from grader.core.results.database import opened
 from grader.core.results.policy import days_late, undated
 from grader.core.results.report import Practice, Report, summary_line
 from grader.core.results.statistics import Entry
+from grader.core.results.views import told
 from grader.core.results.written import note, places
 from grader.core.run.class_run import Run
 from grader.core.run.executors import CHOICES, LOCAL, open_executor
@@ -217,11 +218,12 @@ def _show(out: Path, run: Run, entries: Sequence[Entry], practice: Mapping[str, 
         say(f"{len(listed)} for manual review:", "bold")
     alike: dict[str, list[str]] = {}
     for one in run.attention:
-        alike.setdefault(f"{one.code}: {clean(one.text, len(one.text))}", []).append(one.id)
+        text = told(one.text, one.parts, chosen(), language)
+        alike.setdefault(f"{one.code}: {clean(text, len(text))}", []).append(one.id)
     for why, names in alike.items():
         say(f"{', '.join(names)}: {why}")
-    told = {one.text for one in run.attention}
-    for text in (text for text in run.unsettled if text not in told):
+    reviewed = {one.text for one in run.attention}
+    for text in (text for text in run.unsettled if text not in reviewed):
         say(text)
     if not run.mistake and not run.missing:
         say(f"Next: grader review {shlex.quote(str(out))}" if run.attention else next_step(out, lines))
