@@ -201,8 +201,6 @@ def _show(out: Path, run: Run, entries: Sequence[Entry], practice: Mapping[str, 
         if line.practice and line.practice.unsettled:
             unsettled = ", ".join(line.practice.unsettled)
             say(f"{line.id}: notebook checks never ran: {unsettled}")
-        if line.status != "graded" and line.id not in listed and not absent(line.origin):
-            say(f"{line.id}: {describe(line)}")
     if missing := [str(student) for line in lines if absent(line.origin) for student in students(line.id, line.origin)]:
         say(f"{len(missing)} in the roster did not submit: {'; '.join(missing)}")
     if alone := sorted(practice.keys() - {line.id for line in lines}):
