@@ -6,7 +6,6 @@ import ast
 import hashlib
 import importlib
 import re
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +14,7 @@ from typing import Any
 
 from grader import PACKAGE, SUBMITTED
 
-from .rubric import Rubric, RubricError, load_rubric
+from .rubric import Rubric, load_rubric
 
 Law = Mapping[str, str]  # by language
 # Parts that have no influence on a report: of an assignment, and of the core.
@@ -130,15 +129,6 @@ def named(package: str) -> Assignment:
     """The assignment that a package defines."""
     assignment: Assignment = importlib.import_module(package).ASSIGNMENT
     return assignment
-
-
-def rubric_or_exit(assignment: Assignment) -> Rubric:
-    """The rubric; if it contradicts itself, print where in one line and exit with status 2."""
-    try:
-        return assignment.rubric
-    except RubricError as error:
-        print(error, file=sys.stderr)
-        raise SystemExit(2) from None
 
 
 def _as_submitted(paths: list[Path], folder: Path) -> Iterator[tuple[str, str]]:

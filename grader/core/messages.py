@@ -153,7 +153,9 @@ def as_data(message: str) -> list[MessagePart]:
     """The parts of a message as plain data, as in reports; an empty list for a text without parts."""
 
     def data(field: Field) -> str | int | float | list[MessagePart]:
-        return as_data(field) if isinstance(field, Message) else field
+        if isinstance(field, Message):
+            return as_data(field)
+        return field if type(field) in (str, int, float) else str(field)  # reports take True for no number
 
     parts = message.parts if isinstance(message, Message) else ()
     return [{"key": part.key, "fields": {name: data(field) for name, field in part.fields.items()}} for part in parts]

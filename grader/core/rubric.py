@@ -15,6 +15,8 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 
 from grader import SUBMITTED
 
+from .messages import UserError
+
 LANGUAGES = ("en", "zh")
 FULL_POINTS = 100  # of all tasks together, without the bonus tasks
 MAX_PROBLEM = 300
@@ -194,9 +196,12 @@ class Rubric(Record):
         """The file that defines a name.
 
         Raises:
-            KeyError: If no task asks for that name.
+            RubricError: If no task asks for that name.
         """
-        return {name: task.file_of(name) for task in self.tasks for name in task.names}[name]
+        for task in self.tasks:
+            if name in task.names:
+                return task.file_of(name)
+        raise RubricError(f"rubric.toml: no task has {name}. Add the name, or delete what replaces it in corpus/.")
 
     def misconception(self, identifier: str) -> Misconception:
         """The misconception of that id."""
@@ -214,7 +219,7 @@ class Rubric(Record):
         return Rubric(**{name: getattr(self, name) for name in Rubric.model_fields} | {"tasks": kept})
 
 
-class RubricError(Exception):
+class RubricError(UserError):
     """A rubric that contradicts itself; the text says on one line where and why."""
 
 

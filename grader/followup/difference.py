@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from grader.core.results.outcome import Outcome
-from grader.core.results.report import PropertyReport, Report
+from grader.core.results.report import PropertyReport, Report, summary_line
 
 
 class Kind(StrEnum):
@@ -117,7 +117,7 @@ def difference(
     and now, and ``grades`` those that changed.
     """
     points = (_points(old), _points(new))
-    status = (old.status if old else None, new.status if new else None)
+    status = (summary_line(old).shown if old else None, summary_line(new).shown if new else None)
     if old is None or new is None:
         known = old or new
         kind: Kind = Kind.ADDED if old is None else Kind.GONE
@@ -126,7 +126,8 @@ def difference(
     changes = tuple(_changes(old, new, decisions))
     each = dict.fromkeys([*(reason for change in changes for reason in change.reasons), *decisions.values()])
     reasons = tuple(each)
-    if changes or (points[0], status[0], old.reason) != (points[1], status[1], new.reason):
+    why = (old.reason_parts or old.reason, new.reason_parts or new.reason)  # parts read the same in every language
+    if changes or (points[0], status[0], why[0]) != (points[1], status[1], why[1]):
         kind = _kind(*points, bool(changes))
         reasons = reasons or tuple(_differing(old, new).values())
     elif grades:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from grader import REPOSITORY
-from grader.core.cli.terminal import ERR, EXIT_GRADER_ERROR, chosen, fail, follow, needing, prepare, say, warn, writing
+from grader.core.cli.terminal import ERR, EXIT_GRADER_ERROR, chosen, fail, follow, needing, prepare, say, writing
 from grader.core.results.files import write_zip
 from grader.core.rubric import LANGUAGES
 
@@ -56,7 +56,7 @@ def release(
 ) -> None:
     """Write the student bundle. Refuses, naming the place, if anything in it would reveal a solution."""
     with needing("grader,handout", "release"):
-        from .release.bundle import ReleaseRefused, bundle, write_repository
+        from .release.bundle import bundle, write_repository
 
     prepare(out)
     name = chosen().rubric.id
@@ -67,12 +67,7 @@ def release(
             **{f"notebooks/{lang}": notebooks / lang / RELEASED for lang in LANGUAGES},
         }
     executed = {lang: notebooks / lang / EXECUTED for lang in LANGUAGES if not no_notebooks}
-    try:
-        files = bundle(built, build / "signatures", executed)
-    except ReleaseRefused as refusal:
-        for line in str(refusal).splitlines():
-            warn(line)
-        fail("nothing was released.")
+    files = bundle(built, build / "signatures", executed)
     write_zip(files, out / f"{name}.zip", name)
     try:
         commit = write_repository(files, out / name)

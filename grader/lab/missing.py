@@ -14,10 +14,11 @@ from pathlib import Path
 
 from grader import PACKAGE
 from grader.assignment import ASSIGNMENT
-from grader.core.assignment import Assignment, rubric_or_exit
+from grader.core.assignment import Assignment
 from grader.core.messages import read_words
 from grader.core.results.views import tables
 from grader.core.rubric import LANGUAGES, Task
+from grader.lab import one_line
 
 MARK = re.compile(r'mark\.rubric\("(\w+)"\)')
 BREAKS, VALID = re.compile(r'\bbreaks="([^"]*)"'), re.compile(r'@valid\("(\w+)')
@@ -39,7 +40,6 @@ def missing(assignment: Assignment) -> Iterator[str]:
 
 def main() -> int:
     """Print the lines; the exit status is 1 if there are any."""
-    rubric_or_exit(ASSIGNMENT)
     lines = list(missing(ASSIGNMENT))
     print("\n".join(lines), end="\n" * bool(lines))
     return bool(lines)
@@ -90,7 +90,7 @@ def _missing_tests(assignment: Assignment) -> Iterator[str]:
         for path, names in marked.items():
             for name in sorted(names - known.keys()):
                 place = path.relative_to(assignment.root)
-                yield f'{place}: has the mark rubric("{name}"), but rubric.toml has no such property; add it there.'
+                yield f'{place}: has the mark rubric("{name}"), but rubric.toml lacks it; add it, or delete the test.'
         for name in known.keys() - set().union(*marked.values()):
             yield f'{shown}: no {kind} test has the mark rubric("{name}"); write one.'
     for path in sorted(public.glob("test_*.py")):
@@ -215,4 +215,5 @@ def _text(path: Path) -> str:
 
 if __name__ == "__main__":
     argparse.ArgumentParser(prog="python -m grader.lab.missing", description=__doc__).parse_args()
-    sys.exit(main())
+    with one_line():
+        sys.exit(main())

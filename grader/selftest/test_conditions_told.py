@@ -13,8 +13,9 @@ import pytest
 from grader import PACKAGE
 from grader.core.judge.compare import OTHER_DTYPE
 from grader.core.judge.judge import Judge, _property_report, _set_apart
-from grader.core.messages import Sentences, quoted, say, stated, translated
+from grader.core.messages import Sentences, as_data, from_data, quoted, say, stated, translated
 from grader.core.results.outcome import ALONE, CaseResult, Outcome
+from grader.core.results.report import CaseReport
 from grader.core.rubric import LANGUAGES
 
 
@@ -119,6 +120,13 @@ def test_a_space_stands_beside_latin_letters_only(field: str, chinese: str) -> N
 )
 def test_lists_have_chinese_commas_and_code_has_its_own(field: str, chinese: str) -> None:
     assert translated(say("on {here}", here=field), {"on {here}": "在 {here} 上"}) == chinese
+
+
+def test_a_report_holds_a_field_that_is_true_or_false() -> None:
+    """Reports take no truth value for a number, so a message has to hold it as text, however deep it is."""
+    message = say("called with {sizes}", sizes=stated(dim=4, dynamic=False))
+    report = CaseReport(id="p", outcome=Outcome.FAILED, message=str(message), parts=as_data(message))
+    assert from_data(report.parts) == "called with dim=4, dynamic=False"
 
 
 FILES = sorted(PACKAGE.rglob("words.toml"))

@@ -262,7 +262,8 @@ def test_a_regrade_that_was_stopped_halfway_cannot_be_exported(
         patch.setattr(Ledger, "record", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         assert "stopped; 1 of 3 reports are in" in run(place, "--seed", "1", code=130).stderr
     result = command("export", place / "out", "--to", "csv")
-    assert (result.exit_code, "summary.json: No such file or directory. Run grade first" in result.stderr) == (2, True)
+    assert result.exit_code == 2
+    assert "summary.json: No such file or directory. Run grade first; if it was interrupted" in result.stderr
     run(place, "--seed", "1")
     assert judged == ["ada", "bo", "cy", "ada", "ada", "bo", "cy"]
     assert (place / "out" / "summary.json").exists()

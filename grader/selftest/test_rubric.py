@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from grader.__main__ import app
 from grader.core.assignment import Assignment
+from grader.core.messages import UserError
 from grader.core.rubric import RubricError, load_rubric
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest.submissions import write_folder
@@ -81,7 +82,13 @@ def test_every_command_refuses_a_broken_rubric_in_one_line(
     assert_one_line(result.stderr, broken)
 
 
-TOOLS = ("bench", "gallery", "site.handout", "mutants")
+def test_a_name_that_no_task_asks_for_is_told_in_one_line() -> None:
+    """As of a variant that is left after its task was deleted."""
+    with pytest.raises(UserError, match=r"^rubric\.toml: no task has CausalMask\. "):
+        ASSIGNMENT.rubric.file_of("CausalMask")
+
+
+TOOLS = ("bench", "gallery", "missing", "mutants", "site.handout")
 
 
 @pytest.mark.parametrize("tool", TOOLS)
@@ -115,8 +122,8 @@ def test_students_commands_refuse_a_broken_rubric_in_one_line(
 
 
 def assert_one_line(printed: str, broken: Path) -> None:
-    """Whether that is a single line, which begins with the file."""
-    assert printed.startswith(f"{broken}: ")
+    """Whether that is a single line, which begins with the file, or with the command and the file."""
+    assert printed.removeprefix("grader: ").startswith(f"{broken}: ")
     assert printed.count("\n") == 1
     assert len(printed) > len(f"{broken}: ") + 20
 

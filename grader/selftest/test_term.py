@@ -60,6 +60,7 @@ def test_from_canvas_to_canvas(tmp_path: Path) -> None:
     pages = tmp_path / "out" / "html"
     assert {path.stem for path in (pages / "students").glob("*.html")} == {line.id for line in summary.submissions}
     index = (pages / "index.html").read_text(encoding="utf-8")
+    assert "<dt>no submission</dt><dd><b>1</b></dd>" in index
     assert [line.id for line in summary.submissions if f'"students/{quote(line.id)}.html"' not in index] == []
 
 
@@ -127,6 +128,7 @@ def test_points_policy_and_language_are_views_and_run_nothing(tmp_path: Path, mo
     chinese = run(*given, "zh")
     assert f"{graded} reports updated to the current rubric and language; no code was run" in chinese.stderr
     assert chinese.stdout.splitlines()[0].split()[0] == say("zh", "submission")
+    assert "请提交文件本身" in chinese.stdout.partition(" for manual review:")[2]
     assert ASSIGNMENT.rubric.properties["swiglu_gate"].title["zh"] in only.read_text(encoding="utf-8")
     assert "updated to the current" not in run(*given, "zh").stderr
     run(*given, "en")

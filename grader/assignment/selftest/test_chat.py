@@ -23,7 +23,8 @@ from grader.selftest.submissions import edited, write_folder
 from grader.selftest.warm import WarmPython
 from tests import chat as command
 from tests.chat import MODEL, Chat, model_file, tokenizer_of
-from tests.demo import FILE, load, read
+from tests.demo import FILE, Demo, load, read
+from tests.harness import rubric
 from tests.models.llama import Llama, facts_of, published, weights
 
 PROMPT = "What is the capital of France?"
@@ -317,6 +318,12 @@ def test_stubs_speak_through_stand_ins(untouched: Path, run: WarmPython) -> None
     assert " ".join(told.stdout.split()).count("a stand-in; to implement: src/") == 3
     assert "As expected." in told.stdout
     assert squeezed(told.stdout).count(" the ") > 3
+
+
+def test_a_task_that_was_deleted_leaves_its_stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = [task for task in rubric.load().tasks if "NTKAwareRoPE" not in task.names]
+    monkeypatch.setattr(rubric, "load", lambda: rubric.Rubric({}, tuple(kept)))
+    assert [report.name for report in Demo(load(), "en").reports] == ["GroupRMSNorm", "VocabEmbedding"]
 
 
 def test_the_first_task_alone_is_switched_on(untouched: Path, tmp_path: Path, run: WarmPython) -> None:

@@ -25,8 +25,9 @@ from grader.core.intake.roster import read_roster
 from grader.core.intake.submission import Expected
 from grader.core.results.database import opened
 from grader.core.results.policy import days_late, undated
-from grader.core.results.report import Practice, Report
+from grader.core.results.report import Practice, Report, summary_line
 from grader.core.results.statistics import Entry
+from grader.core.results.views import told
 from grader.core.results.written import note, places
 from grader.core.run.class_run import Run
 from grader.core.run.executors import CHOICES, LOCAL, open_executor
@@ -161,7 +162,7 @@ def grade_waiting(run: Run, settings: Settings, executor: str, jobs: int) -> Non
 
 def _told(report: Report) -> str:
     """The result; the reason for a missing one is printed at the end."""
-    return f"{report.submission.id}: {describe(report) if report.status == 'graded' else report.status}"
+    return f"{report.submission.id}: {describe(report) if report.status == 'graded' else summary_line(report).shown}"
 
 
 def _say_what_is_known(run: Run) -> None:
@@ -200,8 +201,6 @@ def _show(out: Path, run: Run, entries: Sequence[Entry], practice: Mapping[str, 
         if line.practice and line.practice.unsettled:
             unsettled = ", ".join(line.practice.unsettled)
             say(f"{line.id}: notebook checks never ran: {unsettled}")
-        if line.status != "graded" and line.id not in listed and not absent(line.origin):
-            say(f"{line.id}: {describe(line)}")
     if missing := [str(student) for line in lines if absent(line.origin) for student in students(line.id, line.origin)]:
         say(f"{len(missing)} in the roster did not submit: {'; '.join(missing)}")
     if alone := sorted(practice.keys() - {line.id for line in lines}):
@@ -217,11 +216,12 @@ def _show(out: Path, run: Run, entries: Sequence[Entry], practice: Mapping[str, 
         say(f"{len(listed)} for manual review:", "bold")
     alike: dict[str, list[str]] = {}
     for one in run.attention:
-        alike.setdefault(f"{one.code}: {clean(one.text, len(one.text))}", []).append(one.id)
+        text = told(one.text, one.parts, chosen(), language)
+        alike.setdefault(f"{one.code}: {clean(text, len(text))}", []).append(one.id)
     for why, names in alike.items():
         say(f"{', '.join(names)}: {why}")
-    told = {one.text for one in run.attention}
-    for text in (text for text in run.unsettled if text not in told):
+    reviewed = {one.text for one in run.attention}
+    for text in (text for text in run.unsettled if text not in reviewed):
         say(text)
     if not run.mistake and not run.missing:
         say(f"Next: grader review {shlex.quote(str(out))}" if run.attention else next_step(out, lines))

@@ -85,7 +85,7 @@ def _to_the_right(cell: str, width: int) -> str:
 def _cells(one: Entry, tasks: int, columns: Sequence[str], language: str) -> list[str]:
     line, others = one.line, [f"{one.beside[name].points:g}" if name in one.beside else "" for name in columns]
     if line.status != "graded":
-        return [*[""] * tasks, word(language, f"status_{line.status}"), "", *others]
+        return [*[""] * tasks, word(language, f"status_{line.shown}"), "", *others]
     return [*(f"{score:g}" for score, _ in one.tasks.values()), f"{line.score:g}", f"{line.bonus:g}", *others]
 
 

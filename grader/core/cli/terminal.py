@@ -84,7 +84,7 @@ def follow(
         yield result
 
 
-def describe(report: Report | SummaryLine, language: str = "en") -> str:
+def describe(report: Report, language: str = "en") -> str:
     """The result of a submission in a few words."""
     numbers = {name: getattr(report, name) for name in ("score", "max_score", "bonus", "max_bonus")}
     return word(language, f"told_{report.status}", reason=report.reason, **numbers)

@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from grader.core.intake.origin import Origin
+from grader.core.intake.origin import Origin, absent
 from grader.core.messages import MessagePart
 
 from .outcome import Outcome, is_elsewhere
@@ -216,6 +216,11 @@ class SummaryLine(Rated):
     practice: Practice | None = None
     origin: Origin | None = None
     decided: dict[str, Any] | None = Field(default=None, exclude=True)
+
+    @property
+    def shown(self) -> str:
+        """The status for people: ``absent`` of somebody in the roster who handed in nothing."""
+        return "absent" if absent(self.origin) else self.status
 
 
 class Attention(Record):

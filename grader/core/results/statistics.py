@@ -168,7 +168,7 @@ def class_statistics(entries: Sequence[Entry]) -> ClassStatistics:
     properties = {name: None for entry in graded for name in entry.properties}  # in order, each once
     durations = [entry.duration_s for entry in graded]
     return ClassStatistics(
-        statuses=Counter(entry.line.status for entry in entries),
+        statuses=Counter(entry.line.shown for entry in entries),
         score=_points((entry.line.score, entry.line.max_score) for entry in graded),
         bonus=_points((entry.line.bonus, entry.line.max_bonus) for entry in graded),
         duration_s=distribution(durations) if durations else None,

@@ -20,15 +20,15 @@ from .report import Attention, Record, Report, Summary, SummaryLine, summary_lin
 
 SUMMARY, REPORT = "summary.json", "report.json"
 ReadT = TypeVar("ReadT", bound=Record)
-REMEDY = "Run grade first, and give an id that is in its summary."
+REMEDY = "Run grade first; if it was interrupted, run the same command again."
 
 
 class NotWritten(UserError):
     """A file of ``grade`` is missing or unusable."""
 
 
-def read_written(path: Path, model: type[ReadT], remedy: str = "") -> ReadT:
-    """Read a file that an earlier command has written; ``remedy`` says what to do if it is of another than ``grade``.
+def read_written(path: Path, model: type[ReadT], remedy: str = REMEDY) -> ReadT:
+    """Read a file that an earlier command has written, which is ``grade`` unless ``remedy`` names another.
 
     Raises:
         NotWritten: If it cannot be read, or is not such a file.
@@ -36,10 +36,10 @@ def read_written(path: Path, model: type[ReadT], remedy: str = "") -> ReadT:
     try:
         return model.model_validate_json(path.read_bytes())
     except OSError as error:
-        raise NotWritten(f"{path}: {error.strerror}. {remedy or REMEDY}") from None
+        raise NotWritten(f"{path}: {error.strerror}. {remedy}") from None
     except ValidationError as error:
-        what = f"{path}: not a {model.__name__.lower()} of this grader ({first_problem(error)}). {remedy}"
-        raise NotWritten(what.rstrip()) from None
+        what = f"not a {model.__name__.lower()} of this grader ({first_problem(error)})"
+        raise NotWritten(f"{path}: {what}. {remedy}") from None
 
 
 def read_lines(out: Path) -> list[SummaryLine]:

@@ -14,7 +14,6 @@ import jinja2
 import torch
 
 from grader.assignment import ASSIGNMENT
-from grader.core.assignment import rubric_or_exit
 from grader.core.judge.devices import devices, on_gpus, simulated
 from grader.core.judge.judging import run_tests
 from grader.core.judge.student import Student
@@ -146,7 +145,7 @@ def page(verdicts: Sequence[Verdict], table: Mapping[str, Sequence[str]]) -> str
 def main() -> int:
     """Judge all mutants; the exit status is 1 if wrong verdicts and explanations do not match."""
     verdicts: list[Verdict] = []
-    with contextlib.closing(MutantJudge(rubric_or_exit(ASSIGNMENT))) as judge:
+    with contextlib.closing(MutantJudge(ASSIGNMENT.rubric)) as judge:
         for source, files in sources().items():
             verdicts += judge.verdicts(source, files, WRONG)
             print(f"{source}: {len(verdicts)} mutants judged so far", file=sys.stderr, flush=True)

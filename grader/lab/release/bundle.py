@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from grader import REPOSITORY
+from grader.core.messages import UserError
 from grader.core.rubric import LANGUAGES
 from grader.lab.site.notebooks.pictures import SVG, reworded, translator
 from grader.lab.site.notebooks.wording import in_figures
@@ -34,7 +35,7 @@ SHOWN_OF_A_PROPERTY = ("id", "points", "title", "question")
 _OF_HANDBOOK = re.compile(r"^(?:## [^\n]+\n\n)?\[[^\]]+\]\(handbook/[^\n]*\n(?:[^\n]+\n)*\n?", re.MULTILINE)
 
 
-class ReleaseRefused(Exception):
+class ReleaseRefused(UserError):
     """The bundle must not be given to students; the text gives the reason, one line per place."""
 
 
@@ -76,7 +77,7 @@ def bundle(
     files[STUDENTS_RUBRIC] = _for_students((root / RUBRIC).read_text(encoding="utf-8-sig")).encode()
     files[SIGNATURES] = known.read_bytes()
     if found := list(leaks(files, root)):
-        raise ReleaseRefused("\n".join(found))
+        raise ReleaseRefused("\n".join(["nothing was released; remove these from the bundle:", *found]))
     return dict(sorted(files.items()))
 
 

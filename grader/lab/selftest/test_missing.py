@@ -14,7 +14,7 @@ import pytest
 
 from grader import REPOSITORY
 from grader.assignment import ASSIGNMENT
-from grader.core import assignment
+from grader.core.assignment import Assignment
 from grader.core.results import views
 from grader.lab import missing
 from grader.selftest.submissions import write_folder
@@ -95,7 +95,7 @@ def started(*_: object) -> None:
 def test_a_tool_prints_its_usage_and_starts_nothing(
     tool: str, option: str, status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(assignment, "rubric_or_exit", started)
+    monkeypatch.setattr(Assignment, "rubric", property(started))
     monkeypatch.setattr("tempfile.TemporaryDirectory", started)
     monkeypatch.setattr("grader.specimens.students.write_class", started)
     monkeypatch.setattr("sys.argv", [tool, option])
@@ -115,7 +115,7 @@ def pressed(*_: object) -> None:
 def test_ctrl_c_ends_a_tool_with_one_line(
     tool: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(assignment, "rubric_or_exit", pressed)
+    monkeypatch.setattr(Assignment, "rubric", property(pressed))
     monkeypatch.setattr("sys.argv", [tool])
     with pytest.raises(SystemExit, match="130"):
         runpy.run_module(f"grader.lab.{tool}", run_name="__main__")

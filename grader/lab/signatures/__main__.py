@@ -16,6 +16,7 @@ from pathlib import Path
 from grader import REPOSITORY
 from grader.assignment import ASSIGNMENT
 from grader.core.cli.terminal import ERR, follow
+from grader.lab import one_line
 from grader.lab.pool import pool
 
 from .mistakes import Signatures, Trial, Trying, known, written
@@ -31,7 +32,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: %(default)s)")
     options = parser.parse_args()
     place = options.out / "signatures.json"
-    with pool(options.jobs) as processes:
+    with one_line(), pool(options.jobs) as processes:
         found = known(ASSIGNMENT, _trying(processes), pairs=not options.alone)
     text = written(found, ASSIGNMENT.rubric)
     options.out.mkdir(parents=True, exist_ok=True)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from grader.core.messages import as_data, say
 from grader.core.results.outcome import Outcome
 from grader.core.results.report import Report
 from grader.core.rubric import Policy
@@ -62,6 +63,12 @@ def test_every_difference_has_a_reason(one: Report, other: Report) -> None:
         assert found.reasons
         assert all(change.reasons for change in found.changes)
         assert {reason for change in found.changes for reason in change.reasons} <= {*found.reasons}
+
+
+def test_a_reason_in_another_language_is_the_same_reason() -> None:
+    parts = as_data(say("The zip cannot be read."))
+    english, chinese = (unreadable("ada", reason, reason_parts=parts) for reason in ("The zip …", "zip 无法读取"))
+    assert difference(english, chinese) is None
 
 
 @given(graded, graded)

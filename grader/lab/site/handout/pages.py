@@ -8,6 +8,7 @@ from pathlib import Path
 
 from markdown_it.token import Token
 
+from grader.core.messages import UserError
 from grader.core.rubric import Rubric
 from grader.lab.site import markdown
 from grader.lab.site.formulas import UnknownMathematics, mathml
@@ -47,8 +48,8 @@ class Page:
         return self.folder.parent / "touch"
 
 
-class HandoutError(Exception):
-    """A page cannot be rendered; the text names the page and the reason."""
+class HandoutError(UserError):
+    """A page cannot be rendered, or disagrees with another; the text names the page and the reason."""
 
 
 def read(language: str, rubric: Rubric, source: Path) -> list[Page]:
