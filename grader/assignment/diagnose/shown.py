@@ -16,6 +16,7 @@ from grader.assignment.hidden import conditions
 from grader.assignment.hidden import construction as made
 from grader.assignment.hidden import norm_inputs as norm
 from grader.assignment.hidden import rope_tables as rope
+from grader.assignment.hidden.embeddings import CONTIGUOUS
 from grader.assignment.hidden.ropes import BASE, MOST, MS, PILED_UP
 from grader.assignment.hidden.shards import VOCAB, own_rows
 from grader.assignment.model import draw_words as draws
@@ -40,7 +41,6 @@ from grader.assignment.model.row_words import (
     ROWS_TIMES_SOME,
     WRONG_ROWS,
 )
-from grader.assignment.model.rows import IN_MEMORY
 from grader.assignment.oracle import smallest_even_ratio
 from grader.testing import ALIKE, OTHER_DTYPE, OTHER_SHAPE, PLACES, SAME_MULTIPLE, SLIGHT_FACTOR, STEPS, ZEROS, Message
 
@@ -162,7 +162,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "mode_matters": (EVALUATION, told(conditions.ONE_MODE, conditions.NO_GRAD, conditions.RECORDED)),
     "vocab_lookup_16_bit_ids": (told(CONVERTED),),
     "shard_16_bit_ids": (told(CONVERTED),),
-    "ids_in_memory_order": (told(IN_MEMORY),),
+    "ids_in_memory_order": (told(CONTIGUOUS),),
     "tokens_in_memory_order": (told(norm.IN_MEMORY), told(turns.RIGHT_CONTIGUOUS)),
     "norm_digits_of_small_groups": (told(norm.BESIDE_LARGER),),
     "backward_of_a_later_call": (told(conditions.CALLED_BETWEEN),),

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from grader.assignment.hidden.axes import in_turns, transposed
+from grader.assignment.hidden.axes import Layout, in_turns
 from grader.assignment.hidden.conditions import RIGHT_FOR, check_beside, succeeds
 from grader.assignment.hidden.construction import (
     MOMENTS,
@@ -27,7 +27,7 @@ from grader.assignment.hidden.construction import (
     told_refused,
     unseeded,
 )
-from grader.assignment.hidden.embeddings import check_output_dtype
+from grader.assignment.hidden.embeddings import LIKE_WIDE, OF_A_VIEW, VIEWS, check_output_dtype, check_view
 from grader.assignment.hidden.shards import (
     EMB,
     OUTPUTS,
@@ -190,35 +190,47 @@ OWNED = ([[5, 6, 7]] * 2, [[2, 6, 17]] * 2, [[15, 17, 21]] * 2)
 RANKS = {torch.float16: 0, torch.bfloat16: 1}
 
 
-def narrow_by_contract(student: Student, dtype: torch.dtype, device: str) -> None:
+def narrow_by_contract(student: Student, dtype: torch.dtype, layout: Layout, device: str) -> None:
     table, rank = whole_table(student.seed, dtype), RANKS[dtype]
     expected = rows_by_contract(table, own_rows(rank, 2)).given
     for ids in map(torch.tensor, OWNED):
-        output = check_narrow(construct(student, table, rank, 2, device), ids.to(device), dtype, rank)
-        check_rows(output, expected[ids], ids, table, say("{dtype} embedding of transposed ids", dtype=name(dtype)))
+        output = check_narrow(construct(student, table, rank, 2, device), layout(ids).to(device), dtype, rank)
+        check_rows(output, expected[ids], ids, table, say(OF_A_VIEW, dtype=name(dtype)))
 
 
 def check_narrow(embed: Callable[[Tensor], Tensor], ids: Tensor, dtype: torch.dtype, rank: int) -> Tensor:
-    """Require the dtype of the shard, whichever of the transposed ids the rank owns; returns the output."""
-    output = embed(transposed(ids))
+    """Require the dtype of the shard, whichever of the ids the rank owns; returns the output."""
+    output = embed(ids)
     try:
         check_dtype(output, dtype)
     except WrongAnswer as fault:
         every = (torch.tensor(others, device=ids.device) for others in OWNED)
         told = say(CALLED_WITH, vocab_size=VOCAB, rank=rank, world=2, ids=", ".join(map(str, ids[0].tolist())))
-        depends = any(succeeds(lambda: check_dtype(embed(transposed(one)), dtype)) for one in every)  # noqa: B023
+        depends = any(succeeds(lambda: check_dtype(embed(one), dtype)) for one in every)  # noqa: B023
         raise fault.with_more(told if depends else WHATEVER_IDS) from None
     return output
 
 
 @pytest.mark.rubric("shard_registration_and_arguments")
 @contract_first(narrow_by_contract, *OUTPUTS)
-@pytest.mark.parametrize("dtype", RANKS, ids=name)
-def test_a_16_bit_shard_gives_what_it_gives_in_float32(student: Student, dtype: torch.dtype, device: str) -> None:
+@VIEWS
+def test_a_16_bit_shard_gives_what_it_gives_in_float32(
+    student: Student, dtype: torch.dtype, layout: Layout, device: str
+) -> None:
     """Rows and zeros, for ids of which the rank owns all, some, or none; those of the 16-bit shard not contiguous."""
     table, rank = whole_table(student.seed, dtype), RANKS[dtype]
     held = as_held(student, table, rank, 2, device)
-    what = say("{dtype} embedding of transposed ids, compared with float32", dtype=name(dtype))
+
+    def check(given: Tensor, wide: Tensor, exact: Tensor) -> None:
+        output = check_narrow(shown(student, table, rank, 2, device), given, dtype, rank)
+        if output.shape == wide.shape == exact.shape:
+            alike = (wide == wide[..., :1]).all(-1, keepdim=True).cpu()  # in all features, which no row is
+            # What fills it may depend on the dtype.
+            filled = ((wide.cpu() != 0) & (alike | (exact == 0))).any(-1, keepdim=True)
+            student.read += [Shown(foreign=False)] * bool(filled.any())
+            output, wide = (numbers.cpu().masked_fill(filled, 0) for numbers in (output, wide))
+        check_like_wide(output, wide, exact, say(LIKE_WIDE, dtype=name(dtype)))
+
     for ids in OWNED:
         given = torch.tensor(ids, device=device)
         try:
@@ -226,15 +238,8 @@ def test_a_16_bit_shard_gives_what_it_gives_in_float32(student: Student, dtype: 
         except Crashed:
             student.read.append(Shown(foreign=False))
             continue
-        output = check_narrow(shown(student, table, rank, 2, device), given, dtype, rank)
         exact = rows_by_contract(held, own_rows(rank, 2)).given[torch.tensor(ids)]
-        if output.shape == wide.shape == exact.shape:
-            alike = (wide == wide[..., :1]).all(-1, keepdim=True).cpu()  # in all features, which no row is
-            # What fills it may depend on the dtype.
-            filled = ((wide.cpu() != 0) & (alike | (exact == 0))).any(-1, keepdim=True)
-            student.read += [Shown(foreign=False)] * bool(filled.any())
-            output, wide = (given.cpu().masked_fill(filled, 0) for given in (output, wide))
-        check_like_wide(output, wide, exact, what)
+        check_view(partial(check, wide=wide, exact=exact), given, layout)
     require_something(*(rows_of(student, table, either, 2, device) for either in range(2)))
 
 

@@ -14,7 +14,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from grader.assignment.hidden.axes import NARROW, in_turns, transposed
+from grader.assignment.hidden.axes import Layout, in_turns
 from grader.assignment.hidden.conditions import (
     AFTER,
     UNFROZEN,
@@ -40,11 +40,15 @@ from grader.assignment.hidden.construction import (
 )
 from grader.assignment.hidden.devices import check_on
 from grader.assignment.hidden.embeddings import (
+    LIKE_WIDE,
+    OF_A_VIEW,
+    VIEWS,
     WIDE_RIGHT,
     check_expanded,
     check_ids,
     check_in_16_bits,
     check_output_dtype,
+    check_view,
     digits,
     upstream_integers,
 )
@@ -247,12 +251,12 @@ def test_arguments_have_the_defaults_of_the_stub(student: Student) -> None:
     check_defaults(table, init_mean=0.0, init_std=1.0, init_seed=42)
 
 
-def narrow_by_contract(student: Student, dtype: torch.dtype, device: str) -> None:
+def narrow_by_contract(student: Student, dtype: torch.dtype, layout: Layout, device: str) -> None:
     table = normal(student.seed, "table", shape=(10, 6)).to(dtype)
     ids = TO_THE_LAST
-    output = construct(student, table, device).train(False)(transposed(ids).to(device))
+    output = construct(student, table, device).train(False)(layout(ids).to(device))
     check_dtype(output, dtype)
-    check_rows(output, table[ids], ids, table, say("{dtype} embedding of transposed ids", dtype=name(dtype)))
+    check_rows(output, table[ids], ids, table, say(OF_A_VIEW, dtype=name(dtype)))
 
 
 ONE_ROW = say("where input_ids has one row in place of several, it is right")
@@ -263,20 +267,23 @@ TO_THE_LAST = torch.tensor([[1, 3], [9, 3]])  # by the contract: code may need t
 
 @pytest.mark.rubric("vocab_dtype_and_registration")
 @contract_first(narrow_by_contract, "vocab_lookup")
-@NARROW
+@VIEWS
 def test_a_16_bit_table_gives_the_rows_that_it_gives_in_float32(
-    student: Student, dtype: torch.dtype, device: str
+    student: Student, dtype: torch.dtype, layout: Layout, device: str
 ) -> None:
     """The ids of the 16-bit table are not contiguous."""
     table = normal(student.seed, "table", shape=(10, 6)).to(dtype)
     ids = IDS.to(device)
-    output = construct(student, table, device).train(False)(transposed(ids))
-    check_dtype(output, dtype)
     wide = construct(student, table.float(), device).train(False)(ids)
     require(bool(wide.any()), NOTHING)
-    what = say("{dtype} embedding of transposed ids, compared with float32", dtype=name(dtype))
+
+    def check(given: Tensor) -> None:
+        output = construct(student, table, device).train(False)(given)
+        check_dtype(output, dtype)
+        check_like_wide(output, wide, table[ids.cpu()], say(LIKE_WIDE, dtype=name(dtype)))
+
     try:
-        check_like_wide(output, wide, table[ids.cpu()], what)
+        check_view(check, ids, layout)
     except WrongAnswer as fault:
         if is_steady(lambda: construct(student, table.float(), device).train(False), UNSORTED.to(device)):
             raise

@@ -23,6 +23,14 @@ def ids_read_in_memory_order(self, input_ids):
     return self.table.to(input_ids.device)[flat].view(*input_ids.shape, -1)
 
 
+@wrong("VocabEmbedding.forward", breaks="vocab_dtype_and_registration", hint="ids_in_memory_order")
+def step_of_a_slice_ignored(self, input_ids):
+    """Knows transposed and expanded ids, and takes all others for contiguous ones."""
+    known = input_ids.stride(0) in (0, 1)
+    ids = input_ids if known else input_ids.as_strided(input_ids.shape, (input_ids.shape[1], 1))
+    return self.table.to(input_ids.device)[ids]
+
+
 @wrong("VocabEmbedding.forward", breaks="vocab_lookup", also=VOCAB_OUTPUT)
 def next_row(self, input_ids):
     """Counts rows from one."""
