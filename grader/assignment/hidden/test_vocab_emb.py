@@ -149,10 +149,13 @@ def test_any_number_of_ids_works(student: Student, device: str) -> None:
 
 @pytest.mark.rubric("vocab_lookup")
 def test_rows_are_not_rescaled(student: Student, device: str) -> None:
-    """With a table in float64, of more digits than float32 holds; in float32, if it refuses or converts that."""
+    """With a table in float64, of more digits than float32 holds; in float32, if it refuses or converts that.
+
+    No id comes twice, and they are not in order.
+    """
     scales = torch.exp2(torch.arange(-60, 60, 20).double()).unsqueeze(-1)
     table = normal(student.seed, "scales", shape=(6, 5)).double() * (1 + 2.0**-30) * scales
-    ids, what = torch.arange(6).reshape(2, 3), say("very long and short rows")
+    ids, what = torch.tensor([[4, 0, 3], [1, 5, 2]]), say("very long and short rows")
     try:
         check_lookup(student, table, ids, device, FLOAT64.filled(what=what))
     except StudentFault as fault:
