@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from grader.assignment.hidden.axes import Layout, in_turns
-from grader.assignment.hidden.conditions import RIGHT_FOR, check_beside, succeeds
+from grader.assignment.hidden.conditions import RIGHT_FOR, check_beside, in_mode, succeeds
 from grader.assignment.hidden.construction import (
     MOMENTS,
     OTHER_DEFAULT,
@@ -88,7 +88,7 @@ def test_each_rank_draws_its_own_rows(
         told = [of_moments, say("{what}, on rank {rank} of {world}", rank=rank, world=world), *when]
         check_rows_drawn(held, (16 * world, 8), own, draw, base_seed + rank, dtype, device, *told)
 
-    def check(beside: bool) -> None:
+    def check(beside: bool, training: bool) -> None:
         for rank, world in DRAWN[dtype]:
             module = built(rank, world)
             check_own(module, rank, world)
@@ -96,14 +96,14 @@ def test_each_rank_draws_its_own_rows(
             other = {"init_mean": 9.0, "init_std": 0.5, "init_base_seed": 70}
             student.ParallelVocabEmbedding(vocab_size=64, emb_size=8, rank=3, world_size=4, **other)
         if again:
-            check_again(module, rank, world)
+            check_again(module.train(training), rank, world)
 
     def check_again(module: StudentModule, rank: int, world: int) -> None:
         module.assign(*layouts(torch.full((16, 8), 7.0), world)).reset_parameters()
         check_own(module, rank, world, RESET)
 
     try:
-        check_beside(student, check)
+        in_mode(lambda training: check_beside(student, partial(check, training=training)), dtype is not torch.float16)
     except Crashed as crash:
         if DRAWN[dtype] == ((0, 1),):
             student.excuse(crash, ("shard_owned_ids",))  # as it charges for a rank that is refused
