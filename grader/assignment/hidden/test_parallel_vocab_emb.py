@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from grader.assignment.hidden.axes import plain
-from grader.assignment.hidden.conditions import UNFROZEN, in_mode, only_if, stating, succeeds
+from grader.assignment.hidden.conditions import UNFROZEN, in_mode, only_if, right_alone, stating, succeeds
 from grader.assignment.hidden.devices import check_on
 from grader.assignment.hidden.embeddings import WIDE_RIGHT, digits
 from grader.assignment.hidden.shards import (
@@ -45,6 +45,7 @@ from grader.assignment.model.parameters import drawn
 from grader.assignment.model.row_words import GIVES, ROW_OF, TOLD, answered, check_rows, told_conversion, told_remainder
 from grader.assignment.model.rows import NOTHING, Rows, Shown, read_rows, require_something, rows_by_contract
 from grader.testing import (
+    ALONE,
     Crashed,
     Message,
     Student,
@@ -102,17 +103,23 @@ def check_owned(student: Student, table: Tensor, held: Tensor, call: Call, devic
 @worlds
 def test_owned_ids_give_their_rows(student: Student, world: int, device: str) -> None:
     table = whole_table(student.seed, torch.float32)
+
+    def check(call: Call) -> None:
+        held = as_held(student, table, call.rank, world, device)
+        check_owned(student, table, held, call._replace(layout=plain), device)
+
     for call in of_world(OWNED, world):
         try:
-            held = as_held(student, table, call.rank, world, device)
-            check_owned(student, table, held, call._replace(layout=plain), device)
+            check(call)
         except Crashed as crash:
             raise crash.with_more(*told_alone(student, table, call.rank, world, device)) from None
         except WrongAnswer as fault:
             ranks = max(world, 2)
             right = succeeds(partial(check_owned_among, student, table, call._replace(world=ranks), device))
             told = say(RIGHT_AMONG, world=ranks) if right else None
-            raise fault.with_more(told, *answered_by_all(student, table, world, device)) from None
+            alone = right_alone(student, partial(check, call))
+            others = [ALONE] if alone else answered_by_all(student, table, world, device)
+            raise fault.with_more(told, *others) from None
 
 
 def told_alone(student: Student, table: Tensor, rank: int, world: int, device: str) -> list[Message]:
