@@ -42,6 +42,7 @@ from grader.assignment.hidden.devices import check_on
 from grader.assignment.hidden.embeddings import (
     LIKE_WIDE,
     OF_A_VIEW,
+    ONE_ROW,
     VIEWS,
     WIDE_RIGHT,
     check_expanded,
@@ -262,7 +263,6 @@ def narrow_by_contract(student: Student, dtype: torch.dtype, layout: Layout, dev
     check_rows(output, table[ids], ids, table, say(OF_A_VIEW, dtype=name(dtype)))
 
 
-ONE_ROW = say("where input_ids has one row in place of several, it is right")
 # Of 10, not the first and not the last; sorting moves each of the latter.
 IDS, UNSORTED = torch.tensor([[1, 3], [8, 3]]), torch.tensor([[5, 1, 3]])
 TO_THE_LAST = torch.tensor([[1, 3], [9, 3]])  # by the contract: code may need the last id, or refuse it
