@@ -17,6 +17,7 @@ from torch import Tensor
 from grader.assignment.hidden.axes import Layout, in_turns
 from grader.assignment.hidden.conditions import (
     AFTER,
+    DTYPES_IN_MODES,
     UNFROZEN,
     check_beside,
     check_untouched,
@@ -340,7 +341,7 @@ def purity_by_contract(student: Student, dtype: torch.dtype, device: str, larges
 
 
 @pytest.mark.rubric("vocab_purity")
-@dtypes
+@DTYPES_IN_MODES
 @contract_first(purity_by_contract, "vocab_lookup", *REFUSES)
 def test_ids_and_table_stay_as_they_were(student: Student, dtype: torch.dtype, device: str) -> None:
     try:
