@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from grader.assignment.hidden.axes import Layout, in_turns
-from grader.assignment.hidden.conditions import RIGHT_FOR, check_beside, in_mode, succeeds
+from grader.assignment.hidden.conditions import RIGHT_FOR, check_beside, in_mode, stating, succeeds
 from grader.assignment.hidden.construction import (
     MOMENTS,
     OTHER_DEFAULT,
@@ -187,7 +187,8 @@ def test_the_rank_is_zero_where_none_is_given(student: Student) -> None:
 
 
 # Rank 0 of 2 owns all of them, some, none, also if it owns even ids; rank 1 the reverse, and its foreign ids are below.
-OWNED = ([[5, 6, 7]] * 2, [[2, 6, 17]] * 2, [[15, 17, 21]] * 2)
+OWNED = ([[5, 6, 7]] * 2, [[2, 6, 17]] * 2, [[15, 17, 21]])
+NONE_OWN = say("none of these ids is the rank's own; where all are, the shape is right")
 RANKS = {torch.float16: 0, torch.bfloat16: 1}
 
 
@@ -240,6 +241,11 @@ def test_a_16_bit_shard_gives_what_it_gives_in_float32(
             student.read.append(Shown(foreign=False))
             continue
         exact = rows_by_contract(held, own_rows(rank, 2)).given[torch.tensor(ids)]
+        if wide.shape != exact.shape and not bool(exact.any()):
+            own = torch.arange(VOCAB, device=device)[own_rows(rank, 2)][: given.numel()].reshape(given.shape)
+            if shown(student, table.float(), rank, 2, device)(own).shape == exact.shape:
+                with stating(NONE_OWN):
+                    check_shape(wide, exact.shape)
         check_view(partial(check, wide=wide, exact=exact), given, layout)
     require_something(*(rows_of(student, table, either, 2, device) for either in range(2)))
 
