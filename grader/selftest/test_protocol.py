@@ -84,7 +84,7 @@ def test_shape_strides_and_values_arrive(ends: Ends, tensor: torch.Tensor) -> No
     assert type(arrived) is torch.Tensor
     assert not arrived.requires_grad
     assert tensor.numel() == 0 or arrived.stride() == tensor.detach().resolve_conj().stride()
-    assert arrived.storage_offset() == int(not arrived.is_contiguous()), "what is cut out begins inside its memory"
+    assert bool(arrived.storage_offset()) is not arrived.is_contiguous(), "what is cut out begins inside its memory"
 
 
 trees = st.recursive(

@@ -16,6 +16,7 @@ from grader.assignment.hidden import conditions
 from grader.assignment.hidden import construction as made
 from grader.assignment.hidden import norm_inputs as norm
 from grader.assignment.hidden import rope_tables as rope
+from grader.assignment.hidden.embeddings import CONTIGUOUS, ONE_ROW
 from grader.assignment.hidden.ropes import BASE, MOST, MS, PILED_UP
 from grader.assignment.hidden.shards import VOCAB, own_rows
 from grader.assignment.model import draw_words as draws
@@ -40,7 +41,6 @@ from grader.assignment.model.row_words import (
     ROWS_TIMES_SOME,
     WRONG_ROWS,
 )
-from grader.assignment.model.rows import IN_MEMORY
 from grader.assignment.oracle import smallest_even_ratio
 from grader.testing import (
     ALIKE,
@@ -158,12 +158,17 @@ def of_ratio(*says: str, k: int | Container[int] = range(MOST), **fields: Any) -
     return told(*says, **fields, beside=told(rope.OF_RATIO, k=k))
 
 
+def in_float32(*says: str, **fields: Any) -> Clue:
+    """What a message says of the float32 gradient of an embedding."""
+    return told(*says, **fields, beside=told(OF_TABLE, OF_SHARD, dtype="float32"))
+
+
 # From a cause that no probe looks for to clues of which each of its cases fits one; the most specific causes first.
 EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "output_reused": (LATER_CHANGES, HISTORY),
     "rope_persistent_tables": (told("state_dict() lists {names}"),),
     "input_changed": (told(conditions.AFTER, what="the input"),),
-    "shard_one_mode": (told(conditions.ONE_MODE, conditions.NO_GRAD, conditions.RECORDED),),
+    "shard_one_mode": (told(conditions.ONE_MODE),),
     "ids_changed_in_place": (told(conditions.AFTER, what="input_ids"),),
     "norm_rounded_to_gamma": (
         told(STEPS, case="a_float32_input_is_not_rounded"),
@@ -173,7 +178,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "mode_matters": (EVALUATION, told(conditions.ONE_MODE, conditions.NO_GRAD, conditions.RECORDED)),
     "vocab_lookup_16_bit_ids": (told(CONVERTED),),
     "shard_16_bit_ids": (told(CONVERTED),),
-    "ids_in_memory_order": (told(IN_MEMORY),),
+    "ids_in_memory_order": (told(CONTIGUOUS),),
     "tokens_in_memory_order": (told(norm.IN_MEMORY), told(turns.RIGHT_CONTIGUOUS)),
     "norm_digits_of_small_groups": (told(norm.BESIDE_LARGER),),
     "backward_of_a_later_call": (told(conditions.CALLED_BETWEEN),),
@@ -256,10 +261,11 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     ),
     "one_row_without_gradient": (told("{what}: {n} of {all} rows with a wrong gradient", n=1, beside=told("nothing")),),
     "shard_foreign_gradients": (told(RECEIVES, seen=str(FOREIGN_TOO)),),
-    "gradient_not_summed": (told(RECEIVES, seen=OF_ONE_USE, only=True, lacks=(OTHERS_SUMMED,)),),
+    "gradient_not_summed": (told(RECEIVES, seen=OF_ONE_USE, lacks=(OTHERS_SUMMED,)),),
     "gradient_scaled": (
         told(SAME_MULTIPLE, CLAMPED, turns.BATCH_ALIKE, lacks=(norm.OF_ZEROS,)),
         told(RECEIVES, beside=told(MULTIPLE)),
+        told(RECEIVES, seen=OF_ONE_USE[0], only=True, beside=told(ONE_ROW)),  # whose number is that of the batch rows
     ),
     "rope_module_dtype": (told(OTHER_DTYPE, case="every_batch_row_and_head"),),
     "rope_heads": (
@@ -309,6 +315,8 @@ NEEDED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "output_reused": (LATER_CHANGES,),  # memory that is reused may still hold what an earlier call wrote
     "output_shape": (SHAPE_DIFFERS,),
     "lookup_rows_scaled": (ROWS_SCALED,),
+    "gradient_not_summed": (in_float32(RECEIVES, seen=OF_ONE_USE, only=True),),  # fewer digits have other sums as well
+    "shard_foreign_gradients": (in_float32(RECEIVES, seen=str(FOREIGN_TOO)),),  # 16 bits alone may give no zeros
     "norm_gradient_at_zero": (told(OF_INPUT, dtype="float32", beside=told(norm.OF_ZEROS)),),
     "rope_ratio_unheard": (
         told(rope.OF_RATIO, k=1, case="the_ratio_stretches_the_base-cpu-ratio_four"),
@@ -317,7 +325,7 @@ NEEDED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "norm_rounded_to_gamma": (told(STEPS, case="a_float32_input_is_not_rounded"),),
     "few_digits": (
         told(STEPS, case="float32_outputs_are_exact", beside=told(PLACES, wrong=0.5)),  # conversions reach all elements
-        told(RECEIVES, seen=FEW_DIGITS, beside=told(OF_TABLE, OF_SHARD, dtype="float32")),
+        in_float32(RECEIVES, seen=FEW_DIGITS),
     ),
     "parameter_changed": PARAMETER_CHANGED,
     "not_a_parameter": (NOTHING_REGISTERED,),

@@ -7,12 +7,14 @@ from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any, Final, TypeVar
 
+import pytest
 import torch
 from torch import Tensor
 
 from grader.assignment.hidden.axes import Layout, plain
 from grader.testing import (
     ALONE,
+    DTYPES,
     Crashed,
     Message,
     Student,
@@ -144,6 +146,10 @@ def failing_in(training: bool, check: Callable[[bool], object]) -> Message:
         return RECORDED if training else NO_GRAD
     mode, other = ("train", "eval") if training else ("eval", "train")
     return ONE_MODE.filled(mode=mode, other=other)
+
+
+# A case is named after its mode, too, lest the dtype be told as the condition of what the mode brings about.
+DTYPES_IN_MODES = pytest.mark.parametrize("dtype", DTYPES, ids=["float32", "float16-training", "bfloat16-evaluation"])
 
 
 def modes_of(dtype: torch.dtype) -> tuple[bool, ...]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import pytest
 import torch
 from torch import Tensor
 
-from grader.assignment.hidden.conditions import AFTER, stating
+from grader.assignment.hidden.axes import BF16, F16, Layout, strided, transposed
+from grader.assignment.hidden.conditions import AFTER, only_if, stating
 from grader.testing import (
     DTYPES,
     Crashed,
@@ -24,7 +26,16 @@ from grader.testing import (
 )
 
 EXPANDED = say(
-    "\nThese ids are expanded, as by ids.expand(b, s): their rows share memory, so no operation may write into them."
+    "\nThese ids are expanded, as by ids.expand(b, s): their rows share memory, "
+    "which holds fewer numbers than there are ids and may not be written into."
+)
+CONTIGUOUS = say("\nThese ids are not contiguous in memory; with ids that are, this passes.")
+ONE_ROW = say("where input_ids has one row in place of several, it is right")
+OF_A_VIEW = "{dtype} embedding of ids that are not contiguous in memory"
+LIKE_WIDE = "{dtype} embedding of ids that are not contiguous in memory, compared with float32"
+# Each layout with one dtype, and named, lest a dtype be told as the condition of what a layout brings about.
+VIEWS = pytest.mark.parametrize(
+    ("dtype", "layout"), [(F16, transposed), (BF16, strided)], ids=["float16-transposed", "bfloat16-strided"]
 )
 WIDE_RIGHT = say(
     "\nThis table is bfloat16, with ids from 257 on; with a float32 table, the same ids give their own rows."
@@ -63,6 +74,11 @@ def check_expanded(student: Student, module: StudentModule, row: Tensor, *charge
         module(row.expand(2, -1))
     except Crashed as crash:
         student.excuse(crash.with_more(EXPANDED), charged)
+
+
+def check_view(check: Callable[[Tensor], None], ids: Tensor, layout: Layout) -> None:
+    """Check what ids give that are not contiguous; a fault says if it is right where they are."""
+    only_if(True, lambda is_view: check(layout(ids) if is_view else ids), CONTIGUOUS)
 
 
 def upstream_integers(seed: int, shape: tuple[int, ...], dtype: torch.dtype, *, small: bool) -> Tensor:

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from grader.assignment.hidden.axes import plain
-from grader.assignment.hidden.conditions import UNFROZEN, in_mode, only_if, stating, succeeds
+from grader.assignment.hidden.conditions import UNFROZEN, in_mode, only_if, right_alone, stating, succeeds
 from grader.assignment.hidden.devices import check_on
 from grader.assignment.hidden.embeddings import WIDE_RIGHT, digits
 from grader.assignment.hidden.shards import (
@@ -45,6 +45,7 @@ from grader.assignment.model.parameters import drawn
 from grader.assignment.model.row_words import GIVES, ROW_OF, TOLD, answered, check_rows, told_conversion, told_remainder
 from grader.assignment.model.rows import NOTHING, Rows, Shown, read_rows, require_something, rows_by_contract
 from grader.testing import (
+    ALONE,
     Crashed,
     Message,
     Student,
@@ -71,6 +72,7 @@ RIGHT_AMONG = (
 )
 BY_FIRST_ROW = say("at [i, j], each rank goes by the id at [0, j] to give zeros or a row: not every id is checked")
 FOREIGN_IDS = "ids of other ranks on rank {rank} of {world}"
+BESIDE_OWN = say("none of these ids is the rank's own; beside own ids, all of them give zeros")
 MANY_ROWS = 66_510
 
 
@@ -102,17 +104,23 @@ def check_owned(student: Student, table: Tensor, held: Tensor, call: Call, devic
 @worlds
 def test_owned_ids_give_their_rows(student: Student, world: int, device: str) -> None:
     table = whole_table(student.seed, torch.float32)
+
+    def check(call: Call) -> None:
+        held = as_held(student, table, call.rank, world, device)
+        check_owned(student, table, held, call._replace(layout=plain), device)
+
     for call in of_world(OWNED, world):
         try:
-            held = as_held(student, table, call.rank, world, device)
-            check_owned(student, table, held, call._replace(layout=plain), device)
+            check(call)
         except Crashed as crash:
             raise crash.with_more(*told_alone(student, table, call.rank, world, device)) from None
         except WrongAnswer as fault:
             ranks = max(world, 2)
             right = succeeds(partial(check_owned_among, student, table, call._replace(world=ranks), device))
             told = say(RIGHT_AMONG, world=ranks) if right else None
-            raise fault.with_more(told, *answered_by_all(student, table, world, device)) from None
+            alone = right_alone(student, partial(check, call))
+            others = [ALONE] if alone else answered_by_all(student, table, world, device)
+            raise fault.with_more(told, *others) from None
 
 
 def told_alone(student: Student, table: Tensor, rank: int, world: int, device: str) -> list[Message]:
@@ -198,24 +206,32 @@ def zeros_by_contract(student: Student, world: int, device: str) -> None:
         check_beyond_16_bits(student, device)
 
 
-def check_beyond_16_bits(student: Student, device: str) -> None:
+def check_beyond_16_bits(student: Student, device: str, *, any_shape: bool = False) -> None:
     """Require zeros from rank 0 for ids of rank 1, one of which is an own id in its last 16 bits."""
     ids, table = torch.tensor([[65_541, MANY_ROWS - 1]]), digits(torch.arange(MANY_ROWS))
     module = student.ParallelVocabEmbedding(vocab_size=MANY_ROWS, emb_size=3, rank=0, world_size=2, device=device)
     output = module.assign(*layouts(table[: MANY_ROWS // 2], 2))(ids.to(device))
-    check_rows(output, torch.zeros(1, 2, 3), ids, table, say(FOREIGN_IDS, rank=0, world=2))
+    check_only_zeros(output, ids, table, say(FOREIGN_IDS, rank=0, world=2), any_shape)
 
 
-def check_without_own(student: Student, ids: Tensor, world: int, device: str) -> None:
+def check_only_zeros(output: Tensor, ids: Tensor, table: Tensor, what: Message, any_shape: bool) -> None:
+    """Require zeros of ids none of which is a rank's own; where any shape will do, ``LAYOUT`` charges for it."""
+    zeros = torch.zeros(*ids.shape, table.shape[1])
+    output = output.reshape(zeros.shape) if any_shape and output.numel() == zeros.numel() else output
+    check_rows(output, zeros, ids, table, what)
+
+
+def check_without_own(student: Student, ids: Tensor, world: int, device: str, *, any_shape: bool = False) -> None:
     """Require zeros from a call of the last rank with these ids alone, none of which belongs to it."""
     table, ids = whole_table(student.seed, torch.float32), ids.repeat(2, 1)
     what = say(FOREIGN_IDS, rank=world - 1, world=world)
 
     def check(training: bool) -> None:
         output = construct(student, table, world - 1, world, device).train(training)(ids.to(device))
-        check_rows(output, torch.zeros(*ids.shape, EMB), ids, table, what)
+        check_only_zeros(output, ids, table, what, any_shape)
 
-    in_mode(check, world == 2)
+    with stating(BESIDE_OWN):
+        in_mode(check, world == 2)
 
 
 def check_all_ids(student: Student, world: int, device: str) -> None:
@@ -250,13 +266,13 @@ def test_ids_of_other_ranks_give_zero(student: Student, world: int, device: str)
     require_something(*read)
     unanswered = (read[-1].given == 0).all(-1).nonzero().flatten()  # the others are excused, or right
     if len(unanswered):
-        check_without_own(student, unanswered, world, device)
+        check_without_own(student, unanswered, world, device, any_shape=True)
     for call in of_world(ZEROS, world):
         if call.mostly_own:
             check_mostly_answered(student, call, device)
     if world == 2 and bool((read[0].given[own_rows(0, 2).stop :] == 0).all()):
         try:
-            check_beyond_16_bits(student, device)
+            check_beyond_16_bits(student, device, any_shape=True)
         except (WrongAnswer, Crashed) as fault:
             if isinstance(fault, WrongAnswer) and succeeds(lambda: check_large_ids(student, device, torch.float32)):
                 raise

@@ -177,17 +177,26 @@ def check_against_rows(student: Student, dtype: torch.dtype, device: str) -> Non
         ids = ids[~rows.given.isnan().any(-1)[ids]]  # other properties charge for ids that crash
         if not bool(rows.given[ids].any()):
             continue  # shard_owned_ids charges for ids none of which is answered
+        make, asked = partial(construct, student, table, row.rank, row.world, device), ids.unsqueeze(0).to(device)
+        reading = row._replace(layout=plain, between=row.between and is_answered_anew(make, asked))
         try:
-            check_shard_gradient(student, rows, ids, table, row._replace(layout=plain), device)
+            check_shard_gradient(student, rows, ids, table, reading, device)
         except WrongAnswer:
-            together = construct(student, table, row.rank, row.world, device)(ids.unsqueeze(0).to(device))
+            together = make()(asked)
             if together.numel() != len(ids) * EMB or bool((together.cpu()[0] == rows.given[ids]).all()):
                 raise
             for alone in ids.split(1):  # shard_sum_over_ranks charges if ids together give other rows than alone
-                given = construct(student, table, row.rank, row.world, device)(alone.unsqueeze(0).to(device))
+                given = make()(alone.unsqueeze(0).to(device))
                 if not torch.equal(given.cpu().reshape(-1).double(), rows.given[alone[0]]):
                     continue
-                check_shard_gradient(student, rows, alone, table, row._replace(layout=plain), device)
+                check_shard_gradient(student, rows, alone, table, reading, device)
+
+
+def is_answered_anew(make: Callable[[], StudentModule], ids: Tensor) -> bool:
+    """Whether a call after another one gives what it gives on a new module; if not, ``shard_purity`` charges."""
+    used, later = make(), mirrored(ids)
+    used(ids)
+    return torch.equal(used(*later), make()(*later))
 
 
 def check_shard_gradient(

@@ -10,8 +10,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from grader.assignment.hidden.axes import in_turns, transposed
-from grader.assignment.hidden.conditions import RIGHT_FOR, check_beside, succeeds
+from grader.assignment.hidden.axes import Layout, in_turns
+from grader.assignment.hidden.conditions import RIGHT_FOR, check_beside, in_mode, stating, succeeds
 from grader.assignment.hidden.construction import (
     MOMENTS,
     OTHER_DEFAULT,
@@ -27,7 +27,7 @@ from grader.assignment.hidden.construction import (
     told_refused,
     unseeded,
 )
-from grader.assignment.hidden.embeddings import check_output_dtype
+from grader.assignment.hidden.embeddings import LIKE_WIDE, OF_A_VIEW, VIEWS, check_output_dtype, check_view
 from grader.assignment.hidden.shards import (
     EMB,
     OUTPUTS,
@@ -88,7 +88,7 @@ def test_each_rank_draws_its_own_rows(
         told = [of_moments, say("{what}, on rank {rank} of {world}", rank=rank, world=world), *when]
         check_rows_drawn(held, (16 * world, 8), own, draw, base_seed + rank, dtype, device, *told)
 
-    def check(beside: bool) -> None:
+    def check(beside: bool, training: bool) -> None:
         for rank, world in DRAWN[dtype]:
             module = built(rank, world)
             check_own(module, rank, world)
@@ -96,14 +96,14 @@ def test_each_rank_draws_its_own_rows(
             other = {"init_mean": 9.0, "init_std": 0.5, "init_base_seed": 70}
             student.ParallelVocabEmbedding(vocab_size=64, emb_size=8, rank=3, world_size=4, **other)
         if again:
-            check_again(module, rank, world)
+            check_again(module.train(training), rank, world)
 
     def check_again(module: StudentModule, rank: int, world: int) -> None:
         module.assign(*layouts(torch.full((16, 8), 7.0), world)).reset_parameters()
         check_own(module, rank, world, RESET)
 
     try:
-        check_beside(student, check)
+        in_mode(lambda training: check_beside(student, partial(check, training=training)), dtype is not torch.float16)
     except Crashed as crash:
         if DRAWN[dtype] == ((0, 1),):
             student.excuse(crash, ("shard_owned_ids",))  # as it charges for a rank that is refused
@@ -117,7 +117,8 @@ def test_each_rank_draws_its_own_rows(
         others = 4 if DRAWN[dtype] == ((0, 1),) else 1
         right = all(succeeds(partial(check_own, built(rank, others), rank, others)) for rank in range(others))
         told_right = say(RIGHT_FOR, sizes=stated(world_size=others)) if right else None
-        reset = RIGHT_AGAIN if all(succeeds(partial(check_again, built(rank), rank, 4)) for rank in range(4)) else None
+        right_again = all(succeeds(partial(check_again, built(rank), rank, 4)) for rank in range(4))
+        reset = RIGHT_AGAIN if right_again and fault.message.fields(RESET) is None else None
         raise fault.with_more(
             told_by, told_right, reset, unseeded(student, lambda: drawn_rows(built(2), 2, device), fault)
         ) from None
@@ -186,39 +187,52 @@ def test_the_rank_is_zero_where_none_is_given(student: Student) -> None:
 
 
 # Rank 0 of 2 owns all of them, some, none, also if it owns even ids; rank 1 the reverse, and its foreign ids are below.
-OWNED = ([[5, 6, 7]] * 2, [[2, 6, 17]] * 2, [[15, 17, 21]] * 2)
+OWNED = ([[5, 6, 7]] * 2, [[2, 6, 17]] * 2, [[15, 17, 21]])
+NONE_OWN = say("none of these ids is the rank's own; where all are, the shape is right")
 RANKS = {torch.float16: 0, torch.bfloat16: 1}
 
 
-def narrow_by_contract(student: Student, dtype: torch.dtype, device: str) -> None:
+def narrow_by_contract(student: Student, dtype: torch.dtype, layout: Layout, device: str) -> None:
     table, rank = whole_table(student.seed, dtype), RANKS[dtype]
     expected = rows_by_contract(table, own_rows(rank, 2)).given
     for ids in map(torch.tensor, OWNED):
-        output = check_narrow(construct(student, table, rank, 2, device), ids.to(device), dtype, rank)
-        check_rows(output, expected[ids], ids, table, say("{dtype} embedding of transposed ids", dtype=name(dtype)))
+        output = check_narrow(construct(student, table, rank, 2, device), layout(ids).to(device), dtype, rank)
+        check_rows(output, expected[ids], ids, table, say(OF_A_VIEW, dtype=name(dtype)))
 
 
 def check_narrow(embed: Callable[[Tensor], Tensor], ids: Tensor, dtype: torch.dtype, rank: int) -> Tensor:
-    """Require the dtype of the shard, whichever of the transposed ids the rank owns; returns the output."""
-    output = embed(transposed(ids))
+    """Require the dtype of the shard, whichever of the ids the rank owns; returns the output."""
+    output = embed(ids)
     try:
         check_dtype(output, dtype)
     except WrongAnswer as fault:
         every = (torch.tensor(others, device=ids.device) for others in OWNED)
         told = say(CALLED_WITH, vocab_size=VOCAB, rank=rank, world=2, ids=", ".join(map(str, ids[0].tolist())))
-        depends = any(succeeds(lambda: check_dtype(embed(transposed(one)), dtype)) for one in every)  # noqa: B023
+        depends = any(succeeds(lambda: check_dtype(embed(one), dtype)) for one in every)  # noqa: B023
         raise fault.with_more(told if depends else WHATEVER_IDS) from None
     return output
 
 
 @pytest.mark.rubric("shard_registration_and_arguments")
 @contract_first(narrow_by_contract, *OUTPUTS)
-@pytest.mark.parametrize("dtype", RANKS, ids=name)
-def test_a_16_bit_shard_gives_what_it_gives_in_float32(student: Student, dtype: torch.dtype, device: str) -> None:
+@VIEWS
+def test_a_16_bit_shard_gives_what_it_gives_in_float32(
+    student: Student, dtype: torch.dtype, layout: Layout, device: str
+) -> None:
     """Rows and zeros, for ids of which the rank owns all, some, or none; those of the 16-bit shard not contiguous."""
     table, rank = whole_table(student.seed, dtype), RANKS[dtype]
     held = as_held(student, table, rank, 2, device)
-    what = say("{dtype} embedding of transposed ids, compared with float32", dtype=name(dtype))
+
+    def check(given: Tensor, wide: Tensor, exact: Tensor) -> None:
+        output = check_narrow(shown(student, table, rank, 2, device), given, dtype, rank)
+        if output.shape == wide.shape == exact.shape:
+            alike = (wide == wide[..., :1]).all(-1, keepdim=True).cpu()  # in all features, which no row is
+            # What fills it may depend on the dtype.
+            filled = ((wide.cpu() != 0) & (alike | (exact == 0))).any(-1, keepdim=True)
+            student.read += [Shown(foreign=False)] * bool(filled.any())
+            output, wide = (numbers.cpu().masked_fill(filled, 0) for numbers in (output, wide))
+        check_like_wide(output, wide, exact, say(LIKE_WIDE, dtype=name(dtype)))
+
     for ids in OWNED:
         given = torch.tensor(ids, device=device)
         try:
@@ -226,15 +240,13 @@ def test_a_16_bit_shard_gives_what_it_gives_in_float32(student: Student, dtype: 
         except Crashed:
             student.read.append(Shown(foreign=False))
             continue
-        output = check_narrow(shown(student, table, rank, 2, device), given, dtype, rank)
         exact = rows_by_contract(held, own_rows(rank, 2)).given[torch.tensor(ids)]
-        if output.shape == wide.shape == exact.shape:
-            alike = (wide == wide[..., :1]).all(-1, keepdim=True).cpu()  # in all features, which no row is
-            # What fills it may depend on the dtype.
-            filled = ((wide.cpu() != 0) & (alike | (exact == 0))).any(-1, keepdim=True)
-            student.read += [Shown(foreign=False)] * bool(filled.any())
-            output, wide = (given.cpu().masked_fill(filled, 0) for given in (output, wide))
-        check_like_wide(output, wide, exact, what)
+        if wide.shape != exact.shape and not bool(exact.any()):
+            own = torch.arange(VOCAB, device=device)[own_rows(rank, 2)][: given.numel()].reshape(given.shape)
+            if shown(student, table.float(), rank, 2, device)(own).shape == exact.shape:
+                with stating(NONE_OWN):
+                    check_shape(wide, exact.shape)
+        check_view(partial(check, wide=wide, exact=exact), given, layout)
     require_something(*(rows_of(student, table, either, 2, device) for either in range(2)))
 
 
@@ -252,7 +264,9 @@ def test_a_vocabulary_that_does_not_divide_is_refused(student: Student, vocab: i
     try:
         check_refusal(on(student, rank), vocab_size=vocab, world_size=world)
     except WrongAnswer as fault:
-        raise fault.with_more(told_refused(on(student, rank), vocab_size=7, world_size=8)) from None
+        refused = succeeds(lambda: check_refusal(on(student, 0), vocab_size=vocab, world_size=world))
+        on_the_first = say(RIGHT_FOR, sizes=stated(rank=0)) if refused else None
+        raise fault.with_more(on_the_first, told_refused(on(student, rank), vocab_size=7, world_size=8)) from None
 
 
 @pytest.mark.rubric("shard_sizes_named")

@@ -14,9 +14,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from grader.assignment.hidden.axes import NARROW, in_turns, transposed
+from grader.assignment.hidden.axes import Layout, in_turns
 from grader.assignment.hidden.conditions import (
     AFTER,
+    DTYPES_IN_MODES,
     UNFROZEN,
     check_beside,
     check_untouched,
@@ -40,11 +41,16 @@ from grader.assignment.hidden.construction import (
 )
 from grader.assignment.hidden.devices import check_on
 from grader.assignment.hidden.embeddings import (
+    LIKE_WIDE,
+    OF_A_VIEW,
+    ONE_ROW,
+    VIEWS,
     WIDE_RIGHT,
     check_expanded,
     check_ids,
     check_in_16_bits,
     check_output_dtype,
+    check_view,
     digits,
     upstream_integers,
 )
@@ -145,10 +151,13 @@ def test_any_number_of_ids_works(student: Student, device: str) -> None:
 
 @pytest.mark.rubric("vocab_lookup")
 def test_rows_are_not_rescaled(student: Student, device: str) -> None:
-    """With a table in float64, of more digits than float32 holds; in float32, if it refuses or converts that."""
+    """With a table in float64, of more digits than float32 holds; in float32, if it refuses or converts that.
+
+    No id comes twice, and they are not in order.
+    """
     scales = torch.exp2(torch.arange(-60, 60, 20).double()).unsqueeze(-1)
     table = normal(student.seed, "scales", shape=(6, 5)).double() * (1 + 2.0**-30) * scales
-    ids, what = torch.arange(6).reshape(2, 3), say("very long and short rows")
+    ids, what = torch.tensor([[4, 0, 3], [1, 5, 2]]), say("very long and short rows")
     try:
         check_lookup(student, table, ids, device, FLOAT64.filled(what=what))
     except StudentFault as fault:
@@ -191,8 +200,8 @@ def test_the_table_is_drawn_normally_with_the_seed(
         arguments = {"init_mean": mean, "init_std": std, "init_seed": init_seed, "dtype": dtype, "device": device}
         return student.VocabEmbedding(vocab_size=16, emb_size=12, **arguments)
 
-    def check(beside: bool, again: bool = again) -> None:
-        module = make()
+    def check(beside: bool, again: bool = again, training: bool = True) -> None:
+        module = make().train(training)
         if beside:
             student.VocabEmbedding(vocab_size=8, emb_size=4, init_mean=9.0, init_std=0.5, init_seed=3)
         if again:
@@ -200,7 +209,7 @@ def test_the_table_is_drawn_normally_with_the_seed(
         check_rows_drawn(drawn_table(module, device), (16, 12), ALL, draw, init_seed, dtype, device, *told)
 
     try:
-        check_beside(student, check)
+        in_mode(lambda training: check_beside(student, partial(check, training=training)), dtype is not torch.float16)
     except Crashed:
         if std:  # torch.distributions.Normal refuses a deviation of zero, and nothing forbids to draw with it
             raise
@@ -247,15 +256,14 @@ def test_arguments_have_the_defaults_of_the_stub(student: Student) -> None:
     check_defaults(table, init_mean=0.0, init_std=1.0, init_seed=42)
 
 
-def narrow_by_contract(student: Student, dtype: torch.dtype, device: str) -> None:
+def narrow_by_contract(student: Student, dtype: torch.dtype, layout: Layout, device: str) -> None:
     table = normal(student.seed, "table", shape=(10, 6)).to(dtype)
     ids = TO_THE_LAST
-    output = construct(student, table, device).train(False)(transposed(ids).to(device))
+    output = construct(student, table, device).train(False)(layout(ids).to(device))
     check_dtype(output, dtype)
-    check_rows(output, table[ids], ids, table, say("{dtype} embedding of transposed ids", dtype=name(dtype)))
+    check_rows(output, table[ids], ids, table, say(OF_A_VIEW, dtype=name(dtype)))
 
 
-ONE_ROW = say("with one row of input_ids instead of several, it is right")
 # Of 10, not the first and not the last; sorting moves each of the latter.
 IDS, UNSORTED = torch.tensor([[1, 3], [8, 3]]), torch.tensor([[5, 1, 3]])
 TO_THE_LAST = torch.tensor([[1, 3], [9, 3]])  # by the contract: code may need the last id, or refuse it
@@ -263,20 +271,23 @@ TO_THE_LAST = torch.tensor([[1, 3], [9, 3]])  # by the contract: code may need t
 
 @pytest.mark.rubric("vocab_dtype_and_registration")
 @contract_first(narrow_by_contract, "vocab_lookup")
-@NARROW
+@VIEWS
 def test_a_16_bit_table_gives_the_rows_that_it_gives_in_float32(
-    student: Student, dtype: torch.dtype, device: str
+    student: Student, dtype: torch.dtype, layout: Layout, device: str
 ) -> None:
     """The ids of the 16-bit table are not contiguous."""
     table = normal(student.seed, "table", shape=(10, 6)).to(dtype)
     ids = IDS.to(device)
-    output = construct(student, table, device).train(False)(transposed(ids))
-    check_dtype(output, dtype)
     wide = construct(student, table.float(), device).train(False)(ids)
     require(bool(wide.any()), NOTHING)
-    what = say("{dtype} embedding of transposed ids, compared with float32", dtype=name(dtype))
+
+    def check(given: Tensor) -> None:
+        output = construct(student, table, device).train(False)(given)
+        check_dtype(output, dtype)
+        check_like_wide(output, wide, table[ids.cpu()], say(LIKE_WIDE, dtype=name(dtype)))
+
     try:
-        check_like_wide(output, wide, table[ids.cpu()], what)
+        check_view(check, ids, layout)
     except WrongAnswer as fault:
         if is_steady(lambda: construct(student, table.float(), device).train(False), UNSORTED.to(device)):
             raise
@@ -330,7 +341,7 @@ def purity_by_contract(student: Student, dtype: torch.dtype, device: str, larges
 
 
 @pytest.mark.rubric("vocab_purity")
-@dtypes
+@DTYPES_IN_MODES
 @contract_first(purity_by_contract, "vocab_lookup", *REFUSES)
 def test_ids_and_table_stay_as_they_were(student: Student, dtype: torch.dtype, device: str) -> None:
     try:

@@ -35,6 +35,7 @@ CHANGES = (
     (say("these are the right rows, but with 0 in place of negative numbers"), torch.relu),
     (say("these are the right rows, but without the signs of their numbers"), torch.abs),
 )
+ELSEWHERE = say("at other places of this call, the same ids give their rows")
 OWN_HERE = say("its own row, but a different output in other calls")
 TOLD = 3  # ids that a message names
 ADDED = 64  # rows of a table in which sums of two are looked for
@@ -72,6 +73,7 @@ def check_rows(output: Tensor, expected: Tensor, ids: Tensor, table: Tensor, wha
         is_place = bool(wrong.flatten()[-n:].all() and torch.isin(ids[wrong], ids[~wrong]).all())  # not the ids
         if is_place and not bool(actual[wrong].any()):
             return wrong_ones.then(say(LEFT_OUT, n=n, all=wrong.numel()))
+        some += [ELSEWHERE] * bool(torch.isin(ids[wrong], ids[~wrong]).all())
         order = _order(actual, expected.cpu().double(), ids) or _ranked(actual, ids, table.double())
         return wrong_ones.then(*(changed or some * (not (order and _is_by_place(actual, ids)))), *filter(None, [order]))
 

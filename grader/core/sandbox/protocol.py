@@ -26,6 +26,7 @@ MAX_TENSOR_BYTES = 64 << 20  # all tensors of one message together
 MAX_BYTES = MAX_HEADER_BYTES + MAX_TENSOR_BYTES + 8  # of a message on the wire
 MAX_TENSORS = 256
 MAX_DEPTH = 8
+SLICED_OFF = 8  # numbers before a view, as many as a view of another dtype may take for one
 MAX_DIMS = 8
 MAX_ELEMENTS = 1 << 24  # of all tensors of one message together, counted by their shapes
 MAX_TEXT = 1 << 19
@@ -304,7 +305,10 @@ def unpack(message: bytes | bytearray) -> Any:
 
 
 def _tensor(entry: Entry, read: Callable[[int], bytearray]) -> Tensor:
-    """Read the bytes of one tensor into new memory, and give them their shape and device."""
+    """Read the bytes of one tensor into new memory, and give them their shape and device.
+
+    One that is not contiguous becomes a view into a larger tensor, as a slice is: it does not begin where memory does.
+    """
     dtype, device, shape, stride, size, _ = entry
     data = read(size)
     try:
@@ -313,10 +317,8 @@ def _tensor(entry: Entry, read: Callable[[int], bytearray]) -> Tensor:
         # A byte other than 0 and 1 is no valid boolean, so booleans are read as numbers and compared with 0.
         flat = torch.frombuffer(data, dtype=torch.uint8 if dtype is torch.bool else dtype)
         flat = flat != 0 if dtype is torch.bool else flat
-        flat = flat if device == "cpu" else flat.to(device)
-        placed = flat.as_strided(shape, stride)
-        if placed.is_contiguous():
-            return placed
-        return torch.cat((flat[:1], flat))[1:].as_strided(shape, stride)  # as a slice, which begins inside its memory
+        offset = 0 if flat.as_strided(shape, stride).is_contiguous() else SLICED_OFF
+        flat = torch.cat((flat.new_zeros(offset), flat)) if offset else flat
+        return (flat if device == "cpu" else flat.to(device)).as_strided(shape, stride, offset)
     except (RuntimeError, AssertionError):  # a device that this machine does not have
         raise ProtocolError("a tensor on an unknown device") from None

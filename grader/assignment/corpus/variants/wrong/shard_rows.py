@@ -32,6 +32,23 @@ def ids_read_in_memory_order(self, input_ids):
     return embedded.masked_fill(foreign.unsqueeze(-1), 0).view(*input_ids.shape, -1)
 
 
+@wrong("ParallelVocabEmbedding.forward", breaks="shard_registration_and_arguments", hint="ids_in_memory_order")
+def start_of_a_slice_ignored(self, input_ids):
+    """Reads ids from the beginning of their memory, so those of a slice give the rows of the ids before them."""
+    rows = input_ids.as_strided(input_ids.shape, input_ids.stride(), 0) - self.first_id
+    foreign = (rows < 0) | (rows >= self.shard.shape[0])
+    return self.shard.to(input_ids.device)[rows.masked_fill(foreign, 0)].masked_fill(foreign.unsqueeze(-1), 0)
+
+
+@wrong("ParallelVocabEmbedding.forward", breaks="shard_registration_and_arguments", hint="output_shape")
+def batch_lost_without_own_ids(self, input_ids):
+    """Squeezes the zeros of a call that has no own ids."""
+    rows = input_ids - self.first_id
+    foreign = (rows < 0) | (rows >= self.shard.shape[0])
+    embedded = self.shard.to(input_ids.device)[rows.masked_fill(foreign, 0)].masked_fill(foreign.unsqueeze(-1), 0)
+    return embedded.squeeze(0) if bool(foreign.all()) else embedded
+
+
 @wrong("ParallelVocabEmbedding.forward", breaks="shard_owned_ids", also=SHARD_OUTPUT, hint="shard_lost_edge_row")
 def row_zero_taken_for_foreign(self, input_ids):
     """Sends foreign ids to row 0, and then clears whatever came from row 0."""

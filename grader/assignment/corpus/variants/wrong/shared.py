@@ -8,6 +8,8 @@ from ref.modeling.norm import GroupRMSNorm
 from ref.modeling.pos_emb import NTKAwareRoPE
 from ref.modeling.vocab_emb import ParallelVocabEmbedding, VocabEmbedding
 
+from . import SHARD_OUTPUT
+
 
 @wrong("GroupRMSNorm", breaks="norm_purity", hint="state_shared")
 class EpsOfTheLatestModule(GroupRMSNorm):
@@ -99,6 +101,18 @@ class SeedOfTheLatestRank(ParallelVocabEmbedding):
         if "init_seed" in self.__dict__:
             type(self).init_seed = self.__dict__.pop("init_seed")
         super().reset_parameters()
+
+
+@wrong("ParallelVocabEmbedding", breaks="shard_owned_ids", also=SHARD_OUTPUT, hint="state_shared")
+class RangeOfTheFirstRank(ParallelVocabEmbedding):
+    """Keeps the first id on the class for each pair of sizes, whatever the rank."""
+
+    def __init__(self, vocab_size, emb_size, rank=0, world_size=1, **options):
+        super().__init__(vocab_size, emb_size, rank=rank, world_size=world_size, **options)
+        kept = f"first of {vocab_size} over {world_size}"
+        if not hasattr(ParallelVocabEmbedding, kept):
+            setattr(ParallelVocabEmbedding, kept, self.first_id)
+        self.first_id = getattr(ParallelVocabEmbedding, kept)
 
 
 @wrong("NTKAwareRoPE", breaks="rope_buffers", hint="state_shared")

@@ -23,6 +23,22 @@ def ids_read_in_memory_order(self, input_ids):
     return self.table.to(input_ids.device)[flat].view(*input_ids.shape, -1)
 
 
+@wrong("VocabEmbedding.forward", breaks="vocab_lookup")
+def distinct_ids_sorted(self, input_ids):
+    """Looks each id up once, and puts the rows back in place only where some id comes twice."""
+    ids, places = input_ids.unique(return_inverse=True)
+    rows = self.table.to(input_ids.device)[ids]
+    return rows.view(*input_ids.shape, -1) if ids.numel() == input_ids.numel() else rows[places]
+
+
+@wrong("VocabEmbedding.forward", breaks="vocab_dtype_and_registration", hint="ids_in_memory_order")
+def step_of_a_slice_ignored(self, input_ids):
+    """Knows transposed and expanded ids, and takes all others for contiguous ones."""
+    known = input_ids.stride(0) in (0, 1)
+    ids = input_ids if known else input_ids.as_strided(input_ids.shape, (input_ids.shape[1], 1))
+    return self.table.to(input_ids.device)[ids]
+
+
 @wrong("VocabEmbedding.forward", breaks="vocab_lookup", also=VOCAB_OUTPUT)
 def next_row(self, input_ids):
     """Counts rows from one."""
@@ -67,6 +83,14 @@ def seed_zero_is_none(self):
     """Takes the default where the seed is 0."""
     torch.manual_seed(self.init_seed or 42)
     nn.init.normal_(self.table, self.init_mean, self.init_std)
+
+
+@wrong("VocabEmbedding.reset_parameters", breaks="vocab_init_and_reset", hint="init_reset_differs")
+def not_drawn_in_evaluation(self):
+    """Leaves the table of a model in use as it is."""
+    generator = torch.Generator(self.table.device).manual_seed(self.init_seed)
+    if self.training:
+        nn.init.normal_(self.table, self.init_mean, self.init_std, generator=generator)
 
 
 @wrong("VocabEmbedding.reset_parameters", breaks="vocab_init_and_reset", hint="init_other_distribution")
