@@ -17,6 +17,7 @@ from grader.assignment.hidden import construction as made
 from grader.assignment.hidden import norm_inputs as norm
 from grader.assignment.hidden import rope_tables as rope
 from grader.assignment.hidden.ropes import BASE, MOST, MS, PILED_UP
+from grader.assignment.hidden.rotations import TWO_OTHERS, WITHOUT
 from grader.assignment.hidden.shards import VOCAB, own_rows
 from grader.assignment.model import draw_words as draws
 from grader.assignment.model import gradient_words as gradients
@@ -184,7 +185,10 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "shard_filled_otherwise": (told(GIVES, seen=(ONE_NUMBER, "numbers that are not finite"), only=True),),
     "rope_table_dtype": (told(rope.MORE_DIGITS, rope.MORE_DIGITS_GROWN, lacks=(rope.CONVERTED,)),),
     "parameter_changed": (*PARAMETER_CHANGED, HISTORY),
-    "state_shared": (told(OTHERWISE, RAISES, before=(str(OTHER_BUILT), str(ALIKE_UPDATED))),),
+    "state_shared": (
+        told(OTHERWISE, RAISES, before=(str(OTHER_BUILT), str(ALIKE_UPDATED))),
+        told(WITHOUT, condition=TWO_OTHERS),
+    ),
     "default_argument": (told(made.OTHER_DEFAULT), told(made.DTYPE_WHEN, when="by default")),
     "earlier_call_remembered": (HISTORY, EVALUATION, told(rope.CONVERTED), told(turns.OTHER_SINES)),
     "not_a_parameter": (NOTHING_REGISTERED, DTYPE_DIFFERS),
