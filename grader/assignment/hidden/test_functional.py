@@ -30,7 +30,7 @@ from grader.assignment.hidden.conditions import (
     with_a_call_between,
 )
 from grader.assignment.hidden.ropes import BASE, DIM, KEPT, MS, OTHERS, Ropes, growing
-from grader.assignment.hidden.rotations import ASKED, Asked, AskedOfModule, asked, asked_of_module, tables, turns
+from grader.assignment.hidden.rotations import Asked, AskedOfModule, asked, asked_of_module, tables, turns
 from grader.assignment.model.differences import DIFFERENCE_LIMIT, check_differences
 from grader.assignment.model.outputs import numbers
 from grader.assignment.model.parameters import OF_INPUT, gradient_of_input
@@ -405,39 +405,32 @@ def gradient_there(
     return gradient_of_input(gradients.of_arguments).reshape(x.shape)
 
 
-def check_turned_back(
-    student: Student, read: Rotation, row: Asked, device: str, between: bool, size: float = 1.0
-) -> None:
-    """Require the gradient of an input, divided by ``size``, as the function is read to turn."""
-    dtypes_asked, unit = (row.dtype, row.table_dtype), coarser(row.dtype, row.table_dtype)
-    (x, cos, sin), upstream = row.tensors(student.seed), row.arriving(student.seed)
-    gradient = gradient_there(student, (x / size, cos, sin), upstream, device, between)
-    what = say(OF_INPUT, dtype=name(row.dtype), sizes=row.told)
-    if read.convention is not None:
-        expected, scale = turned_back(read.convention, x, cos, sin, upstream), turning_scale(upstream)
-        of_unit = (unit, INPUT_GRADIENT_LIMIT[unit]) if read.exact else (torch.float32, 2 * SAME_LIMIT)
-        try:
-            check_close(gradient, expected, scale, *of_unit, what)
-        except WrongAnswer as fault:
-            raise fault.with_more(told_turn(gradient, read.convention, upstream, cos, sin)) from None
-    elif dtypes_asked == (torch.float32, torch.float32):
-        check_differences(gradient, lambda moved: turned(student, moved, cos, sin, device), x, upstream, what)
-
-
 @pytest.mark.rubric("rotary_backward")
 @contract_first(backward_by_contract, *OTHERS)
 @asked
 def test_gradients_turn_back(student: Student, row: Asked, device: str) -> None:
     """The gradient of a rotation turns back; that of anything else is compared with differences of outputs."""
-    read = turning(student)
-    if (row.dtype, row.table_dtype) in read.refused:
+    read, dtype, unit = turning(student), row.dtype, coarser(row.dtype, row.table_dtype)
+    if (dtype, row.table_dtype) in read.refused:
         return  # rotary_dtype charges for it
     row = row.alone(read.shape)
-    check = partial(check_turned_back, student, read, row, device)
+    (x, cos, sin), upstream = row.tensors(student.seed), row.arriving(student.seed)
+    what, scale = say(OF_INPUT, dtype=name(dtype), sizes=row.told), turning_scale(upstream)
+
+    def check(between: bool, x: Tensor = x) -> None:
+        gradient = gradient_there(student, (x, cos, sin), upstream, device, between)
+        if read.convention is not None:
+            of_unit = (unit, INPUT_GRADIENT_LIMIT[unit]) if read.exact else (torch.float32, 2 * SAME_LIMIT)
+            try:
+                check_close(gradient, turned_back(read.convention, x, cos, sin, upstream), scale, *of_unit, what)
+            except WrongAnswer as fault:
+                raise fault.with_more(told_turn(gradient, read.convention, upstream, cos, sin)) from None
+        elif (dtype, row.table_dtype) == (torch.float32, torch.float32):
+            check_differences(gradient, lambda moved: turned(student, moved, cos, sin, device), x, upstream, what)
+
     try:
         with_a_call_between(check, row.between)
     except (WrongAnswer, Crashed) as fault:
-        x, cos, sin = row.tensors(student.seed)
         if right_alone(student, partial(check, row.between)):  # after no call with another head dimension
             student.excuse(fault, ("rotary_pairing_and_sign",))
         elif (
@@ -445,19 +438,11 @@ def test_gradients_turn_back(student: Student, row: Asked, device: str) -> None:
             and not torch.allclose(
                 turned(student, x, cos, sin, device), read.convention.rotate(x, cos, sin), rtol=NEARLY
             )
-            and succeeds(partial(check, row.between, row.size))
+            and succeeds(partial(check, row.between, x / row.size))
         ):
             student.excuse(fault, ("rotary_dtype",))  # numbers so large or small are not turned, either
         else:
             raise
-
-
-def turns_back(student: Student, row: AskedOfModule, device: str) -> bool:
-    """Whether the gradients of the function itself are those of a rotation, for inputs and tables of these dtypes."""
-    read, wanted = rotation(student), (row.dtype, row.table_dtype)
-    of_function = next(one for one in ASKED if (one.dtype, one.table_dtype) == wanted).alone(read.shape)
-    check = partial(check_turned_back, student, read, of_function, device, row.between)
-    return read.convention is not None and not read.remembers and succeeds(check)
 
 
 def longer(x: Tensor) -> Tensor:
@@ -499,19 +484,35 @@ def module_backward_by_contract(student: Student, row: AskedOfModule, device: st
     in_mode(lambda training: passed_back(partial(check, training), upstream, row.upstream, row.between), row.training)
 
 
+def check_linear(row: AskedOfModule, x: Tensor, output: Tensor, upstream: Tensor, gradient: Tensor) -> None:
+    """Require input times gradient to be output times upstream, for each vector: what turns by tables is linear."""
+    scale = (x.double().norm(dim=-1) * upstream.double().norm(dim=-1)).cpu()
+    by_gradient = (gradient.reshape(x.shape).double() * x.double()).sum(-1).cpu()
+    by_output = (output * upstream.cpu().double()).sum(-1)
+    check_close(by_gradient, by_output, scale, *module_limit(row), row.told)
+
+
+def passes_back(student: Student, row: AskedOfModule, device: str) -> bool:
+    """Whether the function itself has the gradients of what it computes, for inputs and tables of these dtypes."""
+    x, cos, sin = turns(student.seed, "x", DIM, row.dtype, row.table_dtype, rotation(student).shape)
+    upstream = normal(student.seed, "upstream", shape=tuple(x.shape)).to(row.dtype)
+
+    def check() -> None:
+        gradient = gradient_there(student, (x, cos, sin), upstream, device, row.between)
+        check_linear(row, x, turned(student, x, cos, sin, device), upstream, gradient)
+
+    return succeeds(check)
+
+
 @pytest.mark.rubric("rotary_backward")
 @contract_first(module_backward_by_contract, *KEPT, "rope_buffers")
 @asked_of_module
 def test_gradients_flow_through_the_module(student: Student, row: AskedOfModule, device: str) -> None:
-    """The module is linear, so input times gradient is output times upstream, for each vector.
-
-    Its rotation is only recorded if that is wrong: other cases judge the function's own gradient.
-    """
-    judged = student if turns_back(student, row, device) else student.with_stand_in(NAME)
+    """Its rotation is only recorded where that has wrong gradients itself, for which other cases charge."""
+    judged = student if passes_back(student, row, device) else student.with_stand_in(NAME)
     mode = Ropes(student, device).asking.mode
     shape = (1, row.length, 2, DIM)
     upstream, moved = (normal(student.seed, key, shape=shape).to(row.dtype).to(device) for key in ("upstream", "moved"))
-    scale = (moved.double().norm(dim=-1) * upstream.double().norm(dim=-1)).cpu()
 
     def check(training: bool, between: bool) -> None:
         def build() -> StudentModule:
@@ -527,10 +528,7 @@ def test_gradients_flow_through_the_module(student: Student, row: AskedOfModule,
         except StudentFault as fault:  # a module without an output
             student.excuse(fault, KEPT if row.table_dtype is torch.float32 else (*KEPT, "rope_buffers"))
             return
-        gradient = module_gradient(build(), row, moved, upstream, between)
-        by_gradient = (gradient.reshape(shape).double() * moved.double()).sum(-1)  # for each vector
-        by_output = (output * upstream.cpu().double()).sum(-1)
-        check_close(by_gradient.cpu(), by_output, scale, *module_limit(row), row.told)
+        check_linear(row, moved, output, upstream, module_gradient(build(), row, moved, upstream, between))
 
     in_mode(lambda training: with_a_call_between(partial(check, training), row.between), row.training)
 
@@ -546,17 +544,14 @@ def purity_by_contract(student: Student, dtype: torch.dtype, device: str) -> Non
     for output in called_untouched(student, (x, cos, sin), device):
         check_close(output, expected, turning_scale(x), unit, SAME_LIMIT, say("{dtype} output", dtype=name(dtype)))
     if dtype is torch.float32:
-        check_other_sines(student, CONTRACT, (x, cos, sin), device)
+        check_other_sines(student, (x, cos, sin), oracle.rotate(x, cos, -sin), device)
 
 
-def check_other_sines(
-    student: Student, convention: Convention, given: tuple[Tensor, Tensor, Tensor], device: str
-) -> None:
+def check_other_sines(student: Student, given: tuple[Tensor, Tensor, Tensor], expected: Tensor, device: str) -> None:
     """Require a call with the cosines of the call before and other sines to turn by these."""
-    there, (x, cos, sin) = [tensor.to(device) for tensor in given], given
-    output = student.apply_rotary_pos_emb.after(*there).again(*there[:2], -there[2])
-    expected = convention.rotate(x, cos, -sin)
-    check_close(output, expected, turning_scale(x), torch.float32, SAME_LIMIT, OTHER_SINES)
+    x, cos, sin = (tensor.to(device) for tensor in given)
+    output = numbers(student.apply_rotary_pos_emb.after(x, cos, sin).again(x, cos, -sin), x.shape)
+    check_close(output, expected, turning_scale(given[0]), torch.float32, SAME_LIMIT, OTHER_SINES)
 
 
 def called_untouched(student: Student, given: tuple[Tensor, Tensor, Tensor], device: str) -> list[Tensor]:
@@ -585,5 +580,7 @@ def test_input_and_tables_stay_as_they_were(student: Student, dtype: torch.dtype
         if (dtype, wide_enough(dtype)) in read.refused:
             return  # rotary_dtype charges for it
         raise
-    if dtype is torch.float32 and read.convention is not None and not read.remembers:
-        check_other_sines(student, read.convention, (x, cos, sin), device)
+    if dtype is torch.float32:
+        expected, again = (turned(student, x, cos, -sin, device) for _ in range(2))
+        if torch.equal(expected, again):  # and not random
+            check_other_sines(student, (x, cos, sin), expected, device)
