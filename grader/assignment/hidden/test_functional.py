@@ -29,7 +29,7 @@ from grader.assignment.hidden.conditions import (
     succeeds,
     with_a_call_between,
 )
-from grader.assignment.hidden.ropes import BASE, DIM, KEPT, MS, OTHERS, Ropes, growing
+from grader.assignment.hidden.ropes import BASE, DIM, KEPT, MS, OTHERS, SHORT, Ropes, growing
 from grader.assignment.hidden.rotations import Asked, AskedOfModule, asked, asked_of_module, tables, turns
 from grader.assignment.model.differences import DIFFERENCE_LIMIT, check_differences
 from grader.assignment.model.outputs import numbers
@@ -446,8 +446,8 @@ def test_gradients_turn_back(student: Student, row: Asked, device: str) -> None:
 
 
 def longer(x: Tensor) -> Tensor:
-    """Twice as many positions."""
-    return torch.cat((x, x), dim=1)
+    """Twice as many positions, and heads."""
+    return x.repeat(1, 2, 2, 1)
 
 
 def module_gradient(module: StudentModule, row: AskedOfModule, x: Tensor, upstream: Tensor, between: bool) -> Tensor:
@@ -455,7 +455,7 @@ def module_gradient(module: StudentModule, row: AskedOfModule, x: Tensor, upstre
 
     Shorter ones, or longer ones than the tables, if these grow: the first call may need what it has used.
     """
-    keys = [longer(x) if row.dynamic else x[:, 1:]] * between
+    keys = [longer(x) if row.dynamic else x[:, 1:, 1:]] * between
     gradients = module.gradients(x, upstream=upstream, between=keys)
     return gradient_of_input(gradients.of_arguments, say("the input of NTKAwareRoPE, s = {s}", s=row.length))
 
@@ -508,10 +508,19 @@ def passes_back(student: Student, row: AskedOfModule, device: str) -> bool:
 @contract_first(module_backward_by_contract, *KEPT, "rope_buffers")
 @asked_of_module
 def test_gradients_flow_through_the_module(student: Student, row: AskedOfModule, device: str) -> None:
-    """Its rotation is only recorded where that has wrong gradients itself, for which other cases charge."""
+    """As asked, and within small tables of float32, which mistakes in dtypes, sizes and growth leave alone."""
+    for one in (row, row._replace(dtype=torch.float32, table_dtype=torch.float32, length=SHORT, ratio=1)):
+        check_passed_through(student, one, device)
+
+
+def check_passed_through(student: Student, row: AskedOfModule, device: str) -> None:
+    """The rotation is only recorded where that has wrong gradients itself, for which other cases charge.
+
+    There are as many heads as positions: code may take one for the other.
+    """
     judged = student if passes_back(student, row, device) else student.with_stand_in(NAME)
     mode = Ropes(student, device).asking.mode
-    shape = (1, row.length, 2, DIM)
+    shape = (1, row.length, row.length, DIM)
     upstream, moved = (normal(student.seed, key, shape=shape).to(row.dtype).to(device) for key in ("upstream", "moved"))
 
     def check(training: bool, between: bool) -> None:
