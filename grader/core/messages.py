@@ -85,9 +85,12 @@ class Message(str):
 
 
 def say(key: str, /, **fields: Field | Sequence[int]) -> Message:
-    """A message of one statement; see :class:`Part`. Lists of numbers, such as shapes, are told as texts."""
+    """A message of one statement; see :class:`Part`. True, False and lists of numbers, as of shapes, become texts."""
+    texts = {
+        name: str(item) for name, item in fields.items() if isinstance(item, bool)
+    }  # which a report has no field of
     simple = {name: item if isinstance(item, str | int | float) else str(list(item)) for name, item in fields.items()}
-    return Message(Part(key, simple))
+    return Message(Part(key, simple | texts))
 
 
 def quoted(text: str) -> Message:

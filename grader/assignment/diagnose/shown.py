@@ -138,6 +138,7 @@ ONE_NUMBER_DRAWN = told(ZEROS, ALIKE, beside=told(*made.DRAWS.values(), beside=t
 WITHOUT_SPREAD = told(made.MOMENTS, std="0")  # every draw is the same
 CUT_IN_PART = told(ZEROS, case="gradients_", lacks=(norm.OF_ZEROS,))  # zero wherever it is wrong
 ROWS_SCALED = told(ROWS_TIMES, ROWS_TIMES_SOME)
+HALF_WRONG = (rope.SINES_WRONG, rope.COSINES_WRONG)  # so the angles are right
 RATIO_ONE = told(rope.OF_RATIO, k=1, lacks=(conditions.RIGHT_FOR,))  # whatever the ratio
 GROWS = range(3 * MS + 1, 9 * MS)  # lengths of calls that grow
 GROWN = tuple(smallest_even_ratio(s, MS) for s in GROWS)
@@ -235,7 +236,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "init_unseeded": (told(made.UNSEEDED),),
     "init_not_drawn": (ONE_NUMBER_DRAWN,),
     "shard_seed_of_later_ranks": (told(draws.RANKS_SEEDS),),
-    "rope_module_gradient": (told(NO_GRADIENT, case="gradients_flow_through_the_module"),),
+    "rope_module_gradient": (told(NO_GRADIENT, case="gradients_flow_through_the_module", lacks=(turns.CUT_WITHIN,)),),
     "rotary_gradient_not_turned_back": (told(turns.NOT_BACK),),
     "norm_gradient_at_zero": (told(norm.OF_ZEROS, beside=told(NOT_FINITE)),),
     "norm_detached_rms": (told(gradients.THROUGH, share="0"),),
@@ -285,10 +286,10 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "rotary_part_stands_still": (told(turns.STILL),),
     "rotary_vectors_left_out": (told(turns.LEFT),),
     "rope_tables_scaled": (told(rope.TIMES_ONE_FACTOR),),
-    "rope_scaling": (told(rope.SIZES, case="the_ratio_stretches", ratio=(2, 4)),),
+    "rope_scaling": (told(rope.SIZES, case="the_ratio_stretches", ratio=(2, 4), lacks=HALF_WRONG),),
     "rope_far_positions": (told(rope.ROUNDED),),
     "rope_base_ignored": (told(rope.OF_BASE),),
-    "rope_unscaled_angles": (told(rope.SIZES, case="the_ratio_stretches", lacks=(rope.OF_RATIO,)),),
+    "rope_unscaled_angles": (told(rope.SIZES, case="the_ratio_stretches", lacks=(rope.OF_RATIO, *HALF_WRONG)),),
     "rotary_tables_changed": (
         told(conditions.AFTER, "{what} has a different shape after the call", what=("cos", "sin")),
     ),

@@ -47,6 +47,7 @@ from grader.assignment.model.rotation import (
     turning_scale,
 )
 from grader.assignment.model.turn_words import (
+    CUT_WITHIN,
     INPUT_ROUNDED,
     LEFT,
     OTHER_SINES,
@@ -417,7 +418,7 @@ def test_gradients_turn_back(student: Student, row: Asked, device: str) -> None:
     (x, cos, sin), upstream = row.tensors(student.seed), row.arriving(student.seed)
     what, scale = say(OF_INPUT, dtype=name(dtype), sizes=row.told), turning_scale(upstream)
 
-    def check(between: bool, x: Tensor = x) -> None:
+    def check(between: bool) -> None:
         gradient = gradient_there(student, (x, cos, sin), upstream, device, between)
         if read.convention is not None:
             of_unit = (unit, INPUT_GRADIENT_LIMIT[unit]) if read.exact else (torch.float32, 2 * SAME_LIMIT)
@@ -438,9 +439,9 @@ def test_gradients_turn_back(student: Student, row: Asked, device: str) -> None:
             and not torch.allclose(
                 turned(student, x, cos, sin, device), read.convention.rotate(x, cos, sin), rtol=NEARLY
             )
-            and succeeds(partial(check, row.between, x / row.size))
+            and passes_back(student, row, device)
         ):
-            student.excuse(fault, ("rotary_dtype",))  # numbers so large or small are not turned, either
+            student.excuse(fault, ("rotary_dtype",))  # numbers so large or small, or 16 bits, turn otherwise, too
         else:
             raise
 
@@ -460,7 +461,7 @@ def module_gradient(module: StudentModule, row: AskedOfModule, x: Tensor, upstre
     return gradient_of_input(gradients.of_arguments, say("the input of NTKAwareRoPE, s = {s}", s=row.length))
 
 
-def module_limit(row: AskedOfModule) -> tuple[torch.dtype, float]:
+def module_limit(row: Asked | AskedOfModule) -> tuple[torch.dtype, float]:
     """The unit of the errors of such a gradient, and how many are allowed."""
     unit = coarser(row.dtype, row.table_dtype)
     return unit, DIFFERENCE_LIMIT * 2.0**23 if unit is torch.float32 else INPUT_GRADIENT_LIMIT[unit]
@@ -484,7 +485,7 @@ def module_backward_by_contract(student: Student, row: AskedOfModule, device: st
     in_mode(lambda training: passed_back(partial(check, training), upstream, row.upstream, row.between), row.training)
 
 
-def check_linear(row: AskedOfModule, x: Tensor, output: Tensor, upstream: Tensor, gradient: Tensor) -> None:
+def check_linear(row: Asked | AskedOfModule, x: Tensor, output: Tensor, upstream: Tensor, gradient: Tensor) -> None:
     """Require input times gradient to be output times upstream, for each vector: what turns by tables is linear."""
     scale = (x.double().norm(dim=-1) * upstream.double().norm(dim=-1)).cpu()
     by_gradient = (gradient.reshape(x.shape).double() * x.double()).sum(-1).cpu()
@@ -492,7 +493,7 @@ def check_linear(row: AskedOfModule, x: Tensor, output: Tensor, upstream: Tensor
     check_close(by_gradient, by_output, scale, *module_limit(row), row.told)
 
 
-def passes_back(student: Student, row: AskedOfModule, device: str) -> bool:
+def passes_back(student: Student, row: Asked | AskedOfModule, device: str) -> bool:
     """Whether the function itself has the gradients of what it computes, for inputs and tables of these dtypes."""
     x, cos, sin = turns(student.seed, "x", DIM, row.dtype, row.table_dtype, rotation(student).shape)
     upstream = normal(student.seed, "upstream", shape=tuple(x.shape)).to(row.dtype)
@@ -509,16 +510,23 @@ def passes_back(student: Student, row: AskedOfModule, device: str) -> bool:
 @asked_of_module
 def test_gradients_flow_through_the_module(student: Student, row: AskedOfModule, device: str) -> None:
     """As asked, and within small tables of float32, which mistakes in dtypes, sizes and growth leave alone."""
+    recorded = student.with_stand_in(NAME)
     for one in (row, row._replace(dtype=torch.float32, table_dtype=torch.float32, length=SHORT, ratio=1)):
-        check_passed_through(student, one, device)
+        check = partial(check_passed_through, student, one, device)
+        if not passes_back(student, one, device):  # for which other cases charge
+            check(recorded)
+            continue
+        try:
+            check(student)
+        except WrongAnswer as fault:
+            raise fault.with_more(CUT_WITHIN if succeeds(partial(check, recorded)) else None) from None
 
 
-def check_passed_through(student: Student, row: AskedOfModule, device: str) -> None:
-    """The rotation is only recorded where that has wrong gradients itself, for which other cases charge.
+def check_passed_through(student: Student, row: AskedOfModule, device: str, judged: Student) -> None:
+    """``judged`` has the submission's own rotation, or one that gives its input back.
 
     There are as many heads as positions: code may take one for the other.
     """
-    judged = student if passes_back(student, row, device) else student.with_stand_in(NAME)
     mode = Ropes(student, device).asking.mode
     shape = (1, row.length, row.length, DIM)
     upstream, moved = (normal(student.seed, key, shape=shape).to(row.dtype).to(device) for key in ("upstream", "moved"))

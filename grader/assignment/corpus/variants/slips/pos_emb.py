@@ -246,7 +246,7 @@ SLIPS = (
         "tables_grown_in_place",
         BACK,
         None,
-        "dynamic_forgets",
+        "dynamic_forgets last_row_of_long_calls_in_evaluation",  # growth is not kept; a list of rows copies them
         store="self.cos.resize_(cos.shape).copy_(cos); self.sin.resize_(sin.shape).copy_(sin)",
     ),
     slip(
