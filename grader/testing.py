@@ -48,6 +48,7 @@ from grader.core.judge.excuses import Reading as Reading
 from grader.core.judge.excuses import contract_first as contract_first
 from grader.core.judge.faults import Crashed as Crashed
 from grader.core.judge.faults import InvalidReply as InvalidReply
+from grader.core.judge.faults import NotImplementedYet as NotImplementedYet
 from grader.core.judge.faults import StudentFault as StudentFault
 from grader.core.judge.faults import TimedOut as TimedOut
 from grader.core.judge.faults import WrongAnswer as WrongAnswer

@@ -85,14 +85,9 @@ class Message(str):
 
 
 def say(key: str, /, **fields: Field | Sequence[int]) -> Message:
-    """A message of one statement; see :class:`Part`. Booleans and lists of numbers, such as shapes, become texts."""
-
-    def simple(item: Field | Sequence[int]) -> Field:
-        if isinstance(item, bool):
-            return str(item)
-        return item if isinstance(item, str | int | float) else str(list(item))
-
-    return Message(Part(key, {name: simple(item) for name, item in fields.items()}))
+    """A message of one statement; see :class:`Part`. Lists of numbers, such as shapes, become texts."""
+    simple = {name: item if isinstance(item, str | int | float) else str(list(item)) for name, item in fields.items()}
+    return Message(Part(key, simple))
 
 
 def quoted(text: str) -> Message:

@@ -158,7 +158,3 @@ def test_a_sentence_is_filled_in_and_a_later_file_overrides_an_earlier_one(tmp_p
         path.write_text(f"[late]\nen = '{{n}} {word}'\nzh = '{{n}} 份迟交'\n", encoding="utf-8")
     assert len(FILES) >= 9
     assert Sentences(*paths)("en", "late", n=2) == "2 overdue"
-
-
-def test_a_boolean_in_a_message_is_text_which_a_report_can_hold() -> None:
-    assert stated(dynamic=False).fields("dynamic={dynamic}") == {"dynamic": "False"}

@@ -18,6 +18,7 @@ from grader.assignment.hidden import norm_inputs as norm
 from grader.assignment.hidden import rope_tables as rope
 from grader.assignment.hidden.embeddings import CONTIGUOUS, ONE_ROW
 from grader.assignment.hidden.ropes import BASE, MOST, MS, PILED_UP
+from grader.assignment.hidden.rotations import TWO_OTHERS, WITHOUT
 from grader.assignment.hidden.shards import VOCAB, own_rows
 from grader.assignment.model import draw_words as draws
 from grader.assignment.model import gradient_words as gradients
@@ -148,6 +149,7 @@ ONE_NUMBER_DRAWN = told(ZEROS, ALIKE, beside=told(*made.DRAWS.values(), beside=t
 WITHOUT_SPREAD = told(made.MOMENTS, std="0")  # every draw is the same
 CUT_IN_PART = told(ZEROS, case="gradients_", lacks=(norm.OF_ZEROS,))  # zero wherever it is wrong
 ROWS_SCALED = told(ROWS_TIMES, ROWS_TIMES_SOME)
+HALF_WRONG = (rope.SINES_WRONG, rope.COSINES_WRONG)  # so the angles are right
 RATIO_ONE = told(rope.OF_RATIO, k=1, lacks=(conditions.RIGHT_FOR,))  # whatever the ratio
 GROWS = range(3 * MS + 1, 9 * MS)  # lengths of calls that grow
 GROWN = tuple(smallest_even_ratio(s, MS) for s in GROWS)
@@ -200,7 +202,10 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "shard_filled_otherwise": (told(GIVES, seen=(ONE_NUMBER, "numbers that are not finite"), only=True),),
     "rope_table_dtype": (told(rope.MORE_DIGITS, rope.MORE_DIGITS_GROWN, lacks=(rope.CONVERTED,)),),
     "parameter_changed": (*PARAMETER_CHANGED, HISTORY),
-    "state_shared": (told(OTHERWISE, RAISES, before=(str(OTHER_BUILT), str(ALIKE_UPDATED))),),
+    "state_shared": (
+        told(OTHERWISE, RAISES, before=(str(OTHER_BUILT), str(ALIKE_UPDATED))),
+        told(WITHOUT, condition=TWO_OTHERS),
+    ),
     "default_argument": (told(made.OTHER_DEFAULT), told(made.DTYPE_WHEN, when="by default")),
     "earlier_call_remembered": (HISTORY, EVALUATION, told(rope.CONVERTED), told(turns.OTHER_SINES)),
     "not_a_parameter": (NOTHING_REGISTERED, DTYPE_DIFFERS),
@@ -247,7 +252,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "init_unseeded": (told(made.UNSEEDED),),
     "init_not_drawn": (ONE_NUMBER_DRAWN,),
     "shard_seed_of_later_ranks": (told(draws.RANKS_SEEDS),),
-    "rope_module_gradient": (told(NO_GRADIENT, case="gradients_flow_through_the_module"),),
+    "rope_module_gradient": (told(NO_GRADIENT, case="gradients_flow_through_the_module", lacks=(turns.CUT_WITHIN,)),),
     "rotary_gradient_not_turned_back": (told(turns.NOT_BACK),),
     "norm_gradient_at_zero": (told(norm.OF_ZEROS, beside=told(NOT_FINITE)),),
     "norm_detached_rms": (told(gradients.THROUGH, share="0"),),
@@ -298,10 +303,10 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "rotary_part_stands_still": (told(turns.STILL),),
     "rotary_vectors_left_out": (told(turns.LEFT),),
     "rope_tables_scaled": (told(rope.TIMES_ONE_FACTOR),),
-    "rope_scaling": (told(rope.SIZES, case="the_ratio_stretches", ratio=(2, 4)),),
+    "rope_scaling": (told(rope.SIZES, case="the_ratio_stretches", ratio=(2, 4), lacks=HALF_WRONG),),
     "rope_far_positions": (told(rope.ROUNDED),),
     "rope_base_ignored": (told(rope.OF_BASE),),
-    "rope_unscaled_angles": (told(rope.SIZES, case="the_ratio_stretches", lacks=(rope.OF_RATIO,)),),
+    "rope_unscaled_angles": (told(rope.SIZES, case="the_ratio_stretches", lacks=(rope.OF_RATIO, *HALF_WRONG)),),
     "rotary_tables_changed": (
         told(conditions.AFTER, "{what} has a different shape after the call", what=("cos", "sin")),
     ),

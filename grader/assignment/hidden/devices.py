@@ -20,6 +20,7 @@ from grader.testing import (
     Crashed,
     InvalidReply,
     Message,
+    NotImplementedYet,
     Student,
     StudentFault,
     StudentModule,
@@ -111,7 +112,7 @@ def on_the_cpu(student: Student, *charged_to: str) -> Iterator[None]:
     """
     try:
         yield
-    except (Crashed, InvalidReply, TimedOut, WrongAnswer) as fault:
+    except (Crashed, InvalidReply, NotImplementedYet, TimedOut, WrongAnswer) as fault:
         student.excuse(fault, (student.property_id, *charged_to))
         pytest.skip(say("no result on the CPU to compare with"))
 

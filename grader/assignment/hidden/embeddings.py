@@ -30,7 +30,7 @@ EXPANDED = say(
     "which holds fewer numbers than there are ids and may not be written into."
 )
 CONTIGUOUS = say("\nThese ids are not contiguous in memory; with ids that are, this passes.")
-ONE_ROW = say("where input_ids has one row in place of several, it is right")
+ONE_ROW = say("with one row of input_ids instead of several, it is right")
 OF_A_VIEW = "{dtype} embedding of ids that are not contiguous in memory"
 LIKE_WIDE = "{dtype} embedding of ids that are not contiguous in memory, compared with float32"
 # Each layout with one dtype, and named, lest a dtype be told as the condition of what a layout brings about.

@@ -44,6 +44,8 @@ QUARTER = say("position 0 is rotated by a quarter turn: sines in place of cosine
 TURNED_ALREADY = say("position 0 is already rotated")
 TIMES_ONE_FACTOR = "cosines and sines are multiplied by {factor}: the squares of the two no longer add up to 1"
 INTERLEAVED = say("the angle of each pair is in two neighbouring columns, not in the same column of both halves")
+SINES_WRONG = say("the cosines are right, the sines are not")
+COSINES_WRONG = say("the sines are right, the cosines are not")
 ALONE_RIGHT = "after s = {s} alone it is right"
 SWITCHED = say("without train() and eval() between these calls it is right")
 HEADS_TAKEN = say("the number of table rows used is the number of heads, not of positions")
@@ -198,6 +200,9 @@ def check_tables(
         of_errors = fault
 
         def told() -> Message:
+            cosines, sines = (bool(half.any()) for half in (errors > TABLE_LIMIT).chunk(2, dim=-1))
+            if cosines != sines:  # so the angles are right
+                return of_errors.message.then(SINES_WRONG if sines else COSINES_WRONG)
             first, second = (torch.arange(dim) // 2).chunk(2)  # the pair of each column; some read one half alone
             layouts = [_tables_read(angles, first, sines)[0] for sines in (first, second)]
             side_by_side = any(bool(((read - layout).abs() <= SPEED).all()) for layout in layouts)

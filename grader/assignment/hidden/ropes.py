@@ -197,9 +197,15 @@ class Ropes:
             self._of_ratio[ratio, length] = self.turn(self.new(ratio, longest=longest), asked)[:length]
         return self._of_ratio[ratio, length]
 
-    def first(self, ratio: int, length: int, *, dynamic: bool, training: bool) -> Tensor:
-        """``[s, hd]``: what the first call of a new module gives."""
-        return self.turn(self.new(ratio, dynamic=dynamic, training=training), length)
+    def among(self, ratio: int, *, dynamic: bool, training: bool, beside: bool) -> tuple[StudentModule, ...]:
+        """A new module; with ``beside``, also an equal one that was built before it, and an unlike one after it."""
+        built = [self.new(ratio, dynamic=dynamic, training=training) for _ in range(1 + beside)]
+        return (*reversed(built), *(self.new(ratio + 1, dynamic=not dynamic) for _ in range(beside)))
+
+    def first(self, ratio: int, length: int, *, dynamic: bool, training: bool, beside: bool = False) -> Tensor:
+        """``[s, hd]``: what the first call of a new module gives, perhaps ``beside`` others."""
+        alive = self.among(ratio, dynamic=dynamic, training=training, beside=beside)
+        return self.turn(alive[0], length)
 
     def by_contract(self, ratio: float, length: int, sines: float | None = None) -> Tensor:
         """``[s, hd]``: the output with the contract's angles; perhaps with the sines of another ratio."""

@@ -17,6 +17,7 @@ from grader.testing import Message, kept, name, normal, say, stated, uniform
 LONGER = 8 * MS + 1  # here rules choose 9, 10 or 16
 OF_MODULE_INPUT = "{dtype} gradient of the input of NTKAwareRoPE, s = {s}, {sizes}"
 WITHOUT = "the same calls are right without {condition}"
+TWO_OTHERS = "two other modules, one of them with dynamic={dynamic}"
 Shape = tuple[int, int, int]  # rows, positions, heads
 
 
@@ -185,6 +186,11 @@ class Calls(NamedTuple):
         """The name of a case."""
         return str(self.ratio) if self.dynamic else f"{self.ratio}-{'train' if self.training else 'eval'}"
 
+    @property
+    def others(self) -> Message:
+        """The modules beside, for messages."""
+        return say(TWO_OTHERS, dynamic=str(not self.dynamic))
+
     def without(self) -> Iterator[tuple[Message, Calls]]:
         """The history without one of its unusual conditions, each with that condition, for messages."""
         usual = Calls(self.ratio, self.lengths, self.dynamic, self.training)
@@ -192,7 +198,7 @@ class Calls(NamedTuple):
             "recording": "torch.no_grad()",
             "base": stated(base=self.base),
             "dtype": stated(dtype=name(self.dtype)),
-            "beside": say("two other modules, one of them with dynamic={dynamic}", dynamic=str(not self.dynamic)),
+            "beside": self.others,
             "between": say("{what} between these calls", what=self.between),
         }
         for field, told in conditions.items():

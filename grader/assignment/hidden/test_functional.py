@@ -29,7 +29,7 @@ from grader.assignment.hidden.conditions import (
     succeeds,
     with_a_call_between,
 )
-from grader.assignment.hidden.ropes import BASE, DIM, KEPT, MS, OTHERS, Ropes, growing
+from grader.assignment.hidden.ropes import BASE, DIM, KEPT, MS, OTHERS, SHORT, Ropes, growing
 from grader.assignment.hidden.rotations import Asked, AskedOfModule, asked, asked_of_module, tables, turns
 from grader.assignment.model.differences import DIFFERENCE_LIMIT, check_differences
 from grader.assignment.model.outputs import numbers
@@ -47,6 +47,7 @@ from grader.assignment.model.rotation import (
     turning_scale,
 )
 from grader.assignment.model.turn_words import (
+    CUT_WITHIN,
     INPUT_ROUNDED,
     LEFT,
     OTHER_SINES,
@@ -417,7 +418,7 @@ def test_gradients_turn_back(student: Student, row: Asked, device: str) -> None:
     (x, cos, sin), upstream = row.tensors(student.seed), row.arriving(student.seed)
     what, scale = say(OF_INPUT, dtype=name(dtype), sizes=row.told), turning_scale(upstream)
 
-    def check(between: bool, x: Tensor = x) -> None:
+    def check(between: bool) -> None:
         gradient = gradient_there(student, (x, cos, sin), upstream, device, between)
         if read.convention is not None:
             of_unit = (unit, INPUT_GRADIENT_LIMIT[unit]) if read.exact else (torch.float32, 2 * SAME_LIMIT)
@@ -438,16 +439,16 @@ def test_gradients_turn_back(student: Student, row: Asked, device: str) -> None:
             and not torch.allclose(
                 turned(student, x, cos, sin, device), read.convention.rotate(x, cos, sin), rtol=NEARLY
             )
-            and succeeds(partial(check, row.between, x / row.size))
+            and passes_back(student, row, device)
         ):
-            student.excuse(fault, ("rotary_dtype",))  # numbers so large or small are not turned, either
+            student.excuse(fault, ("rotary_dtype",))  # numbers so large or small, or 16 bits, turn otherwise, too
         else:
             raise
 
 
 def longer(x: Tensor) -> Tensor:
-    """Twice as many positions."""
-    return torch.cat((x, x), dim=1)
+    """Twice as many positions, and heads."""
+    return x.repeat(1, 2, 2, 1)
 
 
 def module_gradient(module: StudentModule, row: AskedOfModule, x: Tensor, upstream: Tensor, between: bool) -> Tensor:
@@ -455,12 +456,12 @@ def module_gradient(module: StudentModule, row: AskedOfModule, x: Tensor, upstre
 
     Shorter ones, or longer ones than the tables, if these grow: the first call may need what it has used.
     """
-    keys = [longer(x) if row.dynamic else x[:, 1:]] * between
+    keys = [longer(x) if row.dynamic else x[:, 1:, 1:]] * between
     gradients = module.gradients(x, upstream=upstream, between=keys)
     return gradient_of_input(gradients.of_arguments, say("the input of NTKAwareRoPE, s = {s}", s=row.length))
 
 
-def module_limit(row: AskedOfModule) -> tuple[torch.dtype, float]:
+def module_limit(row: Asked | AskedOfModule) -> tuple[torch.dtype, float]:
     """The unit of the errors of such a gradient, and how many are allowed."""
     unit = coarser(row.dtype, row.table_dtype)
     return unit, DIFFERENCE_LIMIT * 2.0**23 if unit is torch.float32 else INPUT_GRADIENT_LIMIT[unit]
@@ -484,18 +485,51 @@ def module_backward_by_contract(student: Student, row: AskedOfModule, device: st
     in_mode(lambda training: passed_back(partial(check, training), upstream, row.upstream, row.between), row.training)
 
 
+def check_linear(row: Asked | AskedOfModule, x: Tensor, output: Tensor, upstream: Tensor, gradient: Tensor) -> None:
+    """Require input times gradient to be output times upstream, for each vector: what turns by tables is linear."""
+    scale = (x.double().norm(dim=-1) * upstream.double().norm(dim=-1)).cpu()
+    by_gradient = (gradient.reshape(x.shape).double() * x.double()).sum(-1).cpu()
+    by_output = (output * upstream.cpu().double()).sum(-1)
+    check_close(by_gradient, by_output, scale, *module_limit(row), row.told)
+
+
+def passes_back(student: Student, row: Asked | AskedOfModule, device: str) -> bool:
+    """Whether the function itself has the gradients of what it computes, for inputs and tables of these dtypes."""
+    x, cos, sin = turns(student.seed, "x", DIM, row.dtype, row.table_dtype, rotation(student).shape)
+    upstream = normal(student.seed, "upstream", shape=tuple(x.shape)).to(row.dtype)
+
+    def check() -> None:
+        gradient = gradient_there(student, (x, cos, sin), upstream, device, row.between)
+        check_linear(row, x, turned(student, x, cos, sin, device), upstream, gradient)
+
+    return succeeds(check)
+
+
 @pytest.mark.rubric("rotary_backward")
 @contract_first(module_backward_by_contract, *KEPT, "rope_buffers")
 @asked_of_module
 def test_gradients_flow_through_the_module(student: Student, row: AskedOfModule, device: str) -> None:
-    """The module is linear, so input times gradient is output times upstream, for each vector.
+    """As asked, and within small tables of float32, which mistakes in dtypes, sizes and growth leave alone."""
+    recorded = student.with_stand_in(NAME)
+    for one in (row, row._replace(dtype=torch.float32, table_dtype=torch.float32, length=SHORT, ratio=1)):
+        check = partial(check_passed_through, student, one, device)
+        if not passes_back(student, one, device):  # for which other cases charge
+            check(recorded)
+            continue
+        try:
+            check(student)
+        except WrongAnswer as fault:
+            raise fault.with_more(CUT_WITHIN if succeeds(partial(check, recorded)) else None) from None
 
-    Its rotation is only recorded: other cases judge the function's own gradient.
+
+def check_passed_through(student: Student, row: AskedOfModule, device: str, judged: Student) -> None:
+    """``judged`` has the submission's own rotation, or one that gives its input back.
+
+    There are as many heads as positions: code may take one for the other.
     """
-    judged, mode = student.with_stand_in(NAME), Ropes(student, device).asking.mode
-    shape = (1, row.length, 2, DIM)
+    mode = Ropes(student, device).asking.mode
+    shape = (1, row.length, row.length, DIM)
     upstream, moved = (normal(student.seed, key, shape=shape).to(row.dtype).to(device) for key in ("upstream", "moved"))
-    scale = (moved.double().norm(dim=-1) * upstream.double().norm(dim=-1)).cpu()
 
     def check(training: bool, between: bool) -> None:
         def build() -> StudentModule:
@@ -511,10 +545,7 @@ def test_gradients_flow_through_the_module(student: Student, row: AskedOfModule,
         except StudentFault as fault:  # a module without an output
             student.excuse(fault, KEPT if row.table_dtype is torch.float32 else (*KEPT, "rope_buffers"))
             return
-        gradient = module_gradient(build(), row, moved, upstream, between)
-        by_gradient = (gradient.reshape(shape).double() * moved.double()).sum(-1)  # for each vector
-        by_output = (output * upstream.cpu().double()).sum(-1)
-        check_close(by_gradient.cpu(), by_output, scale, *module_limit(row), row.told)
+        check_linear(row, moved, output, upstream, module_gradient(build(), row, moved, upstream, between))
 
     in_mode(lambda training: with_a_call_between(partial(check, training), row.between), row.training)
 
@@ -530,9 +561,14 @@ def purity_by_contract(student: Student, dtype: torch.dtype, device: str) -> Non
     for output in called_untouched(student, (x, cos, sin), device):
         check_close(output, expected, turning_scale(x), unit, SAME_LIMIT, say("{dtype} output", dtype=name(dtype)))
     if dtype is torch.float32:
-        expected, there = oracle.rotate(x, cos, -sin), [tensor.to(device) for tensor in (x, cos, sin)]
-        output = student.apply_rotary_pos_emb.after(*there).again(*there[:2], -there[2])
-        check_close(output, expected, turning_scale(x), unit, SAME_LIMIT, OTHER_SINES)
+        check_other_sines(student, (x, cos, sin), oracle.rotate(x, cos, -sin), device)
+
+
+def check_other_sines(student: Student, given: tuple[Tensor, Tensor, Tensor], expected: Tensor, device: str) -> None:
+    """Require a call with the cosines of the call before and other sines to turn by these."""
+    x, cos, sin = (tensor.to(device) for tensor in given)
+    output = numbers(student.apply_rotary_pos_emb.after(x, cos, sin).again(x, cos, -sin), x.shape)
+    check_close(output, expected, turning_scale(given[0]), torch.float32, SAME_LIMIT, OTHER_SINES)
 
 
 def called_untouched(student: Student, given: tuple[Tensor, Tensor, Tensor], device: str) -> list[Tensor]:
@@ -561,3 +597,7 @@ def test_input_and_tables_stay_as_they_were(student: Student, dtype: torch.dtype
         if (dtype, wide_enough(dtype)) in read.refused:
             return  # rotary_dtype charges for it
         raise
+    if dtype is torch.float32:
+        expected, again = (turned(student, x, cos, -sin, device) for _ in range(2))
+        if torch.equal(expected, again):  # and not random
+            check_other_sines(student, (x, cos, sin), expected, device)

@@ -76,6 +76,7 @@ from grader.testing import (
 OF_POSITION_ONE = (math.cos(1), math.sin(1))  # in the first pair, which every ratio turns alike
 AS_INPUT = say("grown tables have the dtype of that call's input, in place of the dtype that the constructor was given")
 ONE_OF_TWO = say("the registered buffers hold only one of the two tables, cosines and sines")
+OF_NEW = say("of a new module, after another one has grown")
 ROWS_OF_CALL = "after growth in a call with s = {s}, a table has s rows, not es"
 
 
@@ -242,15 +243,24 @@ def test_growth_registers_nothing_else(ropes: Ropes, dynamic: bool) -> None:
         if not dynamic:
             check_beside_a_shorter_one(ropes)
 
+        # With the es of the last of the others, a static module would not grow here.
+        length = LONG if dynamic else MIDDLE
+
         def check(beside: bool, others: Sequence[Mapping[str, int]] = OTHERS_BUILT) -> None:
             module = ropes.new(dynamic=dynamic)
             options = {"dynamic": dynamic, "device": ropes.device}
             built = [ropes.student.NTKAwareRoPE(**{**options, **sizes}) for sizes in others if beside]
             with growing(ropes.student, dynamic=dynamic):
                 if built and not dynamic and others[0]["dim"] == DIM:  # growth of one of them shows what growth shares
-                    ropes.turn(built[0], LONG)
+                    ropes.turn(built[0], length)
+                expected = ropes.by_contract(oracle.smallest_even_ratio(length, MS), length)
+                check_outputs(ropes, ropes.turn(module, length), expected, told(length, 1, dynamic=dynamic))
+            if dynamic and beside:
                 check_outputs(
-                    ropes, ropes.turn(module, LONG), ropes.by_contract(8, LONG), told(LONG, 1, dynamic=dynamic)
+                    ropes,
+                    ropes.turn(ropes.new(dynamic=True), SHORT),
+                    ropes.by_contract(1, SHORT),
+                    told(SHORT, 1, dynamic=True),
                 )
             for buffer in check_registration(module, LONG if dynamic else MS):
                 cut = dynamic and buffer.numel() % LONG == 0 and buffer.numel() % (8 * MS) > 0
@@ -263,14 +273,15 @@ def test_growth_registers_nothing_else(ropes: Ropes, dynamic: bool) -> None:
         return
     module = ropes.new(dynamic=dynamic)
     try:
+        first = ropes.turn(ropes.new(dynamic=dynamic), SHORT)
         with growing(ropes.student, dynamic=dynamic):
             long = ropes.turn(module, LONG)
-        kept = not ropes.same(ropes.turn(ropes.new(dynamic=dynamic), SHORT), long) and ropes.same(
-            ropes.turn(module, SHORT), long
-        )
+        short, later = (ropes.turn(one, SHORT) for one in (module, ropes.new(dynamic=dynamic)))
     except StudentFault as fault:
         ropes.excuse(fault, GROWTH)
         return
+    check_outputs(ropes, later, first, told(SHORT, 1, dynamic=dynamic).then(OF_NEW))
+    kept = not ropes.same(first, long) and ropes.same(short, long)
     check_registration(module, len(long) if kept else MS)
 
 

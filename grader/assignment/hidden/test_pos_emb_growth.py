@@ -10,7 +10,7 @@ import pytest
 from torch import Tensor
 
 from grader.assignment import oracle
-from grader.assignment.hidden.conditions import IN_EVALUATION, check_beside, in_mode, stating, succeeds
+from grader.assignment.hidden.conditions import IN_EVALUATION, check_beside, in_mode, only_if, stating, succeeds
 from grader.assignment.hidden.rope_tables import (
     ALONE_RIGHT,
     IN_PARTS,
@@ -24,7 +24,7 @@ from grader.assignment.hidden.rope_tables import (
     told_end,
 )
 from grader.assignment.hidden.ropes import GREW, LONG, MIDDLE, MS, SHORT, TURNED, Ropes, contract_first
-from grader.assignment.hidden.rotations import CALLS, GROWING, MOVING, SWITCHING, Calls, Growing
+from grader.assignment.hidden.rotations import CALLS, GROWING, MOVING, SWITCHING, WITHOUT, Calls, Growing
 from grader.testing import Crashed, Message, StudentFault, StudentModule, WrongAnswer, require, say, without_gradients
 
 NEAR = 128  # positions that tell ratios apart, and that all dtypes can count; errors of frequencies show further on
@@ -123,6 +123,11 @@ def test_a_static_module_forgets_a_long_sequence(ropes: Ropes, row: Calls) -> No
     if ropes.is_by_contract:
         check_history(ropes, row)
         return
+    only_if(row.beside, partial(check_forgotten, ropes, row), say(WITHOUT, condition=row.others))
+
+
+def check_forgotten(ropes: Ropes, row: Calls, beside: bool) -> None:
+    """Require each call of a static module to answer as the first call of a new one, perhaps both beside others."""
     ratio, training = row.ratio, row.training
     middle, long = answered(ropes, dynamic=False)
     # rope_boundary charges for a module that refuses one position
@@ -133,11 +138,12 @@ def test_a_static_module_forgets_a_long_sequence(ropes: Ropes, row: Calls) -> No
         2: (one, long, within, middle, one),
         3: (one, long, SHORT, middle, within),
     }[ratio]
-    if not (first := first_calls(ropes, ratio, [*{SHORT, *lengths}], dynamic=False, training=training)):
+    alike = {"dynamic": False, "training": training, "beside": beside}
+    if not (first := first_calls(ropes, ratio, [*{SHORT, *lengths}], **alike)):
         return
     if not training and ropes.asking.mode is None:
         excuse_evaluation(ropes, ratio, first)
-    module = ropes.new(ratio, training=training)
+    module, *others = ropes.among(ratio, **alike)
     history: list[int] = []
     for length in lengths:
         turned = ropes.turn(module, length)
@@ -146,6 +152,7 @@ def test_a_static_module_forgets_a_long_sequence(ropes: Ropes, row: Calls) -> No
             check_after(ropes, lambda: ropes.new(ratio, training=training), first[length], history, length, what)
         check_outputs(ropes, turned, first[length], told(length, ratio, history=history))
         history.append(length)
+    del others  # these were alive until here
     grows = not ropes.same(first[long], first[SHORT])
     require(grows or ropes.positions_held(module) == ropes.positions_held(ropes.new(ratio)) > 0, UNSEEN)
 
@@ -163,9 +170,7 @@ def check_calls(ropes: Ropes, row: Calls, beside: bool) -> None:
     """Require the contract's tables of each call of a history, perhaps beside other modules."""
     ropes, beside = ropes.of_tables(row.base, row.dtype), beside and row.beside
     build = partial(ropes.new, row.ratio, dynamic=row.dynamic, training=row.training)
-    others = [build()] if beside else []
-    module = build()
-    others += [ropes.new(row.ratio + 1, dynamic=not row.dynamic)] if beside else []
+    module, *others = ropes.among(row.ratio, dynamic=row.dynamic, training=row.training, beside=beside)
     history: list[int] = []
     for length, held in zip(row.lengths, row.held(), strict=True):
         if history and row.between == SWITCHING:
@@ -201,7 +206,7 @@ def excuse_evaluation(ropes: Ropes, ratio: int, first: Mapping[int, Tensor]) -> 
 
 
 def first_calls(
-    ropes: Ropes, ratio: int, lengths: Sequence[int], *, dynamic: bool, training: bool
+    ropes: Ropes, ratio: int, lengths: Sequence[int], *, dynamic: bool, training: bool, beside: bool = False
 ) -> dict[int, Tensor]:
     """By length, what the first call of a new module gives.
 
@@ -209,7 +214,8 @@ def first_calls(
     """
 
     def called(ratio: int) -> dict[int, Tensor]:
-        return {length: ropes.first(ratio, length, dynamic=dynamic, training=training) for length in lengths}
+        asked = partial(ropes.first, ratio, dynamic=dynamic, training=training, beside=beside)
+        return {length: asked(length) for length in lengths}
 
     try:
         return called(ratio)

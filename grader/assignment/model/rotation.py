@@ -35,6 +35,7 @@ NOTHING: Final = say("the output does not depend on the angle: nothing rotates, 
 NAME: Final = "apply_rotary_pos_emb"
 ONE: Final = (1, 1, 1)  # one row, one position, one head, so that broadcasting does not matter
 SEVERAL: Final = (2, 3, 4)
+NARROW: Final = (torch.float16, torch.bfloat16)
 
 
 @dataclass(frozen=True)
@@ -242,7 +243,7 @@ def _carries(student: Student, convention: Convention) -> bool:
         then = [-observed, cos, sin]
         output, after = student.apply_rotary_pos_emb.observe(observed, cos, sin, then=then)
         _, after_unrecorded = student.apply_rotary_pos_emb.observe(observed, cos, sin, recording=False, then=then)
-        narrow = student.apply_rotary_pos_emb(x.bfloat16(), cos, sin)
+        narrow = [student.apply_rotary_pos_emb(x.to(dtype), cos, sin) for dtype in NARROW]
         wide = student.apply_rotary_pos_emb(x, cos.half(), sin.half())
         gradients = student.apply_rotary_pos_emb.gradients(x, cos, sin, upstream=2 * x)
     except StudentFault:
@@ -254,8 +255,9 @@ def _carries(student: Student, convention: Convention) -> bool:
     (convention.rotate(leaf, cos, sin) * 2 * x).sum().backward()
     gradient = gradients.of_arguments[0]
     return (
-        (output.shape, narrow.shape) == (observed.shape, x.shape)
-        and (narrow.dtype, wide.dtype) == (torch.bfloat16, torch.float32)
+        (output.shape, *(one.shape for one in narrow)) == (observed.shape, x.shape, x.shape)
+        and (*(one.dtype for one in narrow), wide.dtype) == (*NARROW, torch.float32)
+        and all(bool((one.double() - convention.rotate(x, cos, sin)).abs().max() < 4 * SAME) for one in narrow)
         and bool((wide.double() - convention.rotate(x, cos.half(), sin.half())).abs().max() < EXACT * 8)
         and bool((output.double() - expected).abs().max() < EXACT * 8)
         and all(map(torch.equal, (observed, cos, sin) * 2, (*after, *after_unrecorded)))

@@ -11,6 +11,7 @@ from grader.testing import Message, in_two_decimals, listed, say
 INPUT_ROUNDED = "the input is rounded to {dtype}, the dtype of the tables"
 TABLES_RESCALED = say("as if cosines and sines were rescaled first, so that their squares add up to 1")
 NOT_BACK = say("it is rotated by +angle, as the input is; it must turn back, by -angle: the sine changes its sign")
+CUT_WITHIN = say("it arrives where apply_rotary_pos_emb is replaced by a function that returns its input")
 BATCH_ALIKE = say("it is the same for every batch row, though what arrives is not")
 LEFT = say("where it is wrong, it is the input, unchanged")
 POSITIONS = "successive positions use the angles of positions {first} in the first batch row, {last} in the last"

@@ -65,7 +65,7 @@ SLIPS = (
         "reversed_positions",
         SPREAD,
         "rotary_heads_differ",
-        "tables_in_place",  # a flip copies, and backward reads the copy
+        "tables_in_place tables_grown_in_place",  # a flip copies, and backward reads the copy
         tables="cos.flip(0), sin.flip(0)",
     ),
     slip("promoted", LIKE, "output_dtype", rotary_like=""),

@@ -246,9 +246,16 @@ SLIPS = (
         "tables_grown_in_place",
         BACK,
         None,
+        "dynamic_forgets last_row_of_long_calls_in_evaluation",  # growth is not kept; a list of rows copies them
         store="self.cos.resize_(cos.shape).copy_(cos); self.sin.resize_(sin.shape).copy_(sin)",
     ),
-    slip("base_takes_gradients", BACK, rope_more="self.base = torch.tensor(float(base), requires_grad=True)"),
+    slip(
+        "base_takes_gradients",
+        BACK,
+        None,
+        "integer_base base_ignored parameters_for_tables",  # these cut the gradient
+        rope_more="self.base = torch.tensor(float(base), requires_grad=True)",
+    ),
     slip("rope_detached", BACK, "rope_module_gradient", rope_input="input.detach()"),
     slip(
         "rope_detached_on_growth",
