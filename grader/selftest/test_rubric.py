@@ -17,6 +17,7 @@ from grader.core.messages import UserError
 from grader.core.rubric import RubricError, load_rubric
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest.submissions import write_folder
+from grader.specimens.students import SampleStudent, files_of
 from tests.harness import page
 from tests.harness import rubric as public
 from tests.harness.terminal import end_with
@@ -86,6 +87,12 @@ def test_a_name_that_no_task_asks_for_is_told_in_one_line() -> None:
     """As of a variant that is left after its task was deleted."""
     with pytest.raises(UserError, match=r"^rubric\.toml: no task has CausalMask\. "):
         ASSIGNMENT.rubric.file_of("CausalMask")
+
+
+def test_a_stub_of_a_task_that_was_deleted_is_passed_over() -> None:
+    files = files_of(ASSIGNMENT, SampleStudent("ada", "Left all as it was.", stubs=("src/gone.py", "src/swiglu.py")))
+    assert b"TODO(task 2)" in files["src/swiglu.py"]
+    assert "src/gone.py" not in files
 
 
 TOOLS = ("bench", "gallery", "missing", "mutants", "site.handout")

@@ -20,7 +20,7 @@ class SampleStudent:
         id: The name of the folder or the zip.
         story: What the student did, in one line.
         edits: The mistakes, as edits of the reference: the ``path`` of a file, the ``old`` text and the ``new`` one.
-        stubs: Files that the student left as they were handed out.
+        stubs: Files that the student left as they were handed out; one of a task that was deleted is passed over.
         without: Files that the student forgot.
         latin_1: Files that are not UTF-8, by path, as text that is written in Latin-1; ``""`` stands for the whole zip.
         packed: ``folder``, ``zip``, or ``nested`` for a zip in which a folder holds all files.
@@ -48,10 +48,10 @@ def files_of(assignment: Assignment, student: SampleStudent) -> dict[str, bytes]
         ValueError: If the text that an edit replaces is not in the reference.
     """
     texts, stubs = assignment.solution(), assignment.stubs()
-    texts |= {path: stubs[path] for path in student.stubs}
+    texts |= {path: stubs[path] for path in student.stubs if path in stubs}
     for edit in student.edits:
         path, old = edit["path"], edit["old"]
-        if old not in texts[path]:
+        if old not in texts.get(path, ""):
             raise ValueError(f"{student.id}: {old!r} is not in the reference's {path}; fix the edit.")
         texts[path] = texts[path].replace(old, edit["new"])
     data = {path: text.encode() for path, text in texts.items() if path not in student.without}
