@@ -101,15 +101,15 @@ class Sent(NamedTuple):
 
 SENT = (
     Sent(0, 1, F32, across, training=True, between=True, few=False),
-    Sent(0, 3, F32, plain, training=False, between=True, few=True, layout=transposed),
+    Sent(0, 2, F32, plain, training=False, between=True, few=True, layout=transposed),
     Sent(1, 3, F32, plain, training=True, between=False, few=False, layout=strided),
     Sent(2, 3, F32, across, training=True, between=True, few=True),
     Sent(0, 1, F16, across, training=False, between=False, few=False),
-    Sent(1, 3, F16, plain, training=True, between=False, few=True),
     Sent(1, 2, F16, plain, training=True, between=True, few=True, layout=transposed),
-    Sent(0, 2, BF16, plain, training=True, between=False, few=True),
+    Sent(1, 3, F16, plain, training=True, between=False, few=True),
+    Sent(0, 1, BF16, plain, training=True, between=False, few=True),
     Sent(1, 3, BF16, across, training=False, between=True, few=False, layout=strided),
-    Sent(0, 1, BF16, across, training=False, between=False, few=False, layout=transposed),
+    Sent(2, 3, BF16, across, training=False, between=False, few=False, layout=transposed),
 )
 
 

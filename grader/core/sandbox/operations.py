@@ -43,6 +43,7 @@ class Operations:
         self._names: dict[str, Any] = {}
         self._modules: dict[int, nn.Module] = {}
         self._assigned: dict[int, int] = {}  # how many numbers a module has been given
+        self._late: set[int] = set()  # modules that had no tensors when they were new, which is when optimizers look
         # Of a module and a size: which of several tensors holds its numbers.
         self._places: dict[tuple[int, int], int] = {}
         self._given: dict[int | str, list[Any]] = {}  # what an object or a function was last called with
@@ -140,6 +141,7 @@ class Operations:
             arguments = {key: Turned(value) if type(value) is int else value for key, value in arguments.items()}
         self._modules[number] = self._names[name](**arguments)
         self._assigned.pop(number, None)
+        self._late.discard(number)
         self._given.pop(number, None)
         self._places = {key: place for key, place in self._places.items() if key[0] != number}
 
@@ -217,7 +219,7 @@ class Operations:
         leaves = [_leaf(argument, alone != "parameters") for argument in arguments]
         parameters = self._parameters_of(target)
         if target in self._assigned:
-            self._require_trainable(self._modules[target])
+            self._require_trainable(target)
         for parameter in parameters:
             parameter.requires_grad_(parameter.is_floating_point() and alone != "arguments")
             parameter.grad = None  # what other modules that share it have sent
@@ -248,9 +250,9 @@ class Operations:
             later.sum().backward()
         return {**found, "several": several}
 
-    def _require_trainable(self, module: nn.Module) -> None:
+    def _require_trainable(self, target: int | str) -> None:
         """Require a parameter that an optimizer finds and may change; another property judges how many there are."""
-        parameters = list(module.parameters())
+        parameters = [] if target in self._late else list(self._target(target).parameters())
         if not parameters:
             raise _Told("unfit", say("{n} parameters are registered, not {wanted}", n=0, wanted=1))
         if not any(parameter.requires_grad for parameter in parameters):
@@ -323,9 +325,13 @@ class Operations:
         """Overwrite, in place, the tensors that hold the module's numbers with the first of ``values`` of their size.
 
         A plain number always fits, and fills all parameters. If no size fits, the first value overwrites the first rows
-        of a parameter that has more rows.
+        of a parameter that has more rows. A module without any tensor may make them when they are first needed.
         """
         module = self._modules[target]
+        if not any(_stores(module)):
+            self._late.add(target)
+            with contextlib.suppress(Exception):
+                self._method(target, "reset_parameters", [])
         for value in values:
             if not isinstance(value, Tensor):
                 _fill(list(module.parameters()), value)

@@ -210,7 +210,7 @@ def foreign_ids_give_the_mean(self, input_ids):
     "ParallelVocabEmbedding.forward",
     breaks="shard_owned_ids shard_zeros_elsewhere",
     also=SHARD_OUTPUT,
-    hint="shard_filled_otherwise",
+    hint="shard_filled_otherwise output_shape",
 )
 def foreign_ids_left_out(self, input_ids):
     """Returns a list of the owned rows, without the zeros between them."""

@@ -141,6 +141,27 @@ class OutputDtypeOfTheConstructor(VocabEmbedding):
         return super().forward(input_ids).to(self.dtype)
 
 
+@wrong("VocabEmbedding", breaks="vocab_dtype_and_registration vocab_backward", also=VOCAB, hint="not_a_parameter")
+class TableOfTheFirstUse(VocabEmbedding):
+    """Registers the table when it is first needed, so that an optimizer made before finds none."""
+
+    def __init__(self, *sizes, **options):
+        nn.Module.__init__(self)
+        self.arguments = sizes, options
+
+    def reset_parameters(self):
+        sizes, options = self.__dict__.pop("arguments", (None, None))
+        if sizes is None:
+            super().reset_parameters()
+        else:
+            super().__init__(*sizes, **options)
+
+    def forward(self, input_ids):
+        if not self._parameters:
+            self.reset_parameters()
+        return super().forward(input_ids)
+
+
 @wrong("VocabEmbedding", breaks="vocab_dtype_and_registration", also=VOCAB, hint="further_parameter")
 class SecondParameter(VocabEmbedding):
     """Adds a bias."""
