@@ -49,8 +49,20 @@ SLIPS = (
         f"{PAIRS} {SPREAD} {LIKE} {BACK} {PURE}",
         tables="torch.ones_like(cos), torch.zeros_like(sin)",
     ),
-    slip("angle_doubled", PAIRS, "rotary_other_turn", tables="cos * cos - sin * sin, 2 * sin * cos"),
-    slip("cos_for_sin", PAIRS, "rotary_other_turn", "tables_in_place", tables="cos, cos"),
+    slip(
+        "angle_doubled",
+        PAIRS,
+        "rotary_other_turn",
+        "tables_grown_in_place",  # backward reads the products
+        tables="cos * cos - sin * sin, 2 * sin * cos",
+    ),
+    slip(
+        "cos_for_sin",
+        PAIRS,
+        "rotary_other_turn",
+        "tables_in_place sines_kept_with_the_cosines",
+        tables="cos, cos",
+    ),
     slip(
         "halves_returned_swapped",
         PAIRS,
