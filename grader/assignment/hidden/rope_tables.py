@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from grader import testing
+from grader.assignment import oracle
 from grader.assignment.hidden.ropes import DIM, MOST, MS, RATIOS_READ, SAME_LIMIT, Ropes
 from grader.testing import (
     ORDER,
@@ -106,7 +107,8 @@ def told_ratio(ropes: Ropes, turned: Tensor) -> Message | None:
 
 def _told_parts(ropes: Ropes, turned: Tensor) -> Message | None:
     """Which positions are turned by which ratio's tables, for messages, if there are several."""
-    tables = {ratio: ropes.of_ratio(ratio, len(turned)) for ratio in RATIOS_READ}
+    ratios = dict.fromkeys((*RATIOS_READ, oracle.smallest_even_ratio(len(turned), MS)))
+    tables = {ratio: ropes.of_ratio(ratio, len(turned)) for ratio in ratios}
     right = {k: (ropes.compared(turned, table)[0] <= SAME_LIMIT).all(-1) for k, table in tables.items()}
     parts: list[str] = []
     start, end = 0, len(turned)

@@ -6,7 +6,7 @@ function turns one vector.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import product
 
@@ -46,6 +46,7 @@ from grader.assignment.model.rotation import (
     rotation,
     turning_scale,
 )
+from grader.assignment.model.rotation import turned as turned_by_passed
 from grader.assignment.model.turn_words import (
     CUT_WITHIN,
     INPUT_ROUNDED,
@@ -128,15 +129,18 @@ def told_left(output: Tensor, expected: Tensor, x: Tensor) -> Message | None:
 def told_module(student: Student, device: str) -> list[Message]:
     """Says if NTKAwareRoPE is right although it calls a function that is wrong for as many features, for messages."""
 
-    def is_right(judged: Student) -> bool:
+    def is_right(judged: Student, called: Callable[[StudentModule, Tensor], Tensor]) -> bool:
         ropes = Ropes(judged, device, by_contract=True)
+        expected = ropes.by_contract(1, MS)
         return succeeds(
-            lambda: require(ropes.same(ropes.turn(ropes.new(), MS), ropes.by_contract(1, MS)), MODULE_RIGHT)
+            lambda: require(ropes.same(called(ropes.new(), ropes.input(MS))[0, :, 0], expected), MODULE_RIGHT)
         )
 
-    function_right = succeeds(partial(check_pairs, student, DIM, device, ONE, ()))
-    makes_up = not function_right and is_right(student) and not is_right(student.with_stand_in(NAME))
-    return [MODULE_RIGHT] * makes_up
+    if succeeds(partial(check_pairs, student, DIM, device, ONE, ())):
+        return []
+    by_itself = is_right(student, lambda module, x: numbers(module(x), x.shape))
+    of_tables = partial(turned_by_passed, device=device, convention=CONTRACT)
+    return [MODULE_RIGHT] * (by_itself and not is_right(student.with_stand_in(NAME), of_tables))
 
 
 def check_quarter(student: Student, dim: int, device: str, shape: tuple[int, int, int]) -> None:
@@ -494,13 +498,15 @@ def check_linear(row: Asked | AskedOfModule, x: Tensor, output: Tensor, upstream
 
 
 def passes_back(student: Student, row: Asked | AskedOfModule, device: str) -> bool:
-    """Whether the function itself has the gradients of what it computes, for inputs and tables of these dtypes."""
-    x, cos, sin = turns(student.seed, "x", DIM, row.dtype, row.table_dtype, rotation(student).shape)
-    upstream = normal(student.seed, "upstream", shape=tuple(x.shape)).to(row.dtype)
+    """Whether the function itself has the gradients of what it computes, in these dtypes, and leaves tables alone."""
+    given = turns(student.seed, "x", DIM, row.dtype, row.table_dtype, rotation(student).shape)
+    upstream = normal(student.seed, "upstream", shape=tuple(given[0].shape)).to(row.dtype)
 
     def check() -> None:
-        gradient = gradient_there(student, (x, cos, sin), upstream, device, row.between)
-        check_linear(row, x, turned(student, x, cos, sin, device), upstream, gradient)
+        gradient = gradient_there(student, given, upstream, device, row.between)
+        output, after = student.apply_rotary_pos_emb.observe(*(tensor.to(device) for tensor in given))
+        check_unchanged(given, after)
+        check_linear(row, given[0], numbers(output, given[0].shape), upstream, gradient)
 
     return succeeds(check)
 

@@ -49,8 +49,20 @@ SLIPS = (
         f"{PAIRS} {SPREAD} {LIKE} {BACK} {PURE}",
         tables="torch.ones_like(cos), torch.zeros_like(sin)",
     ),
-    slip("angle_doubled", PAIRS, "rotary_other_turn", tables="cos * cos - sin * sin, 2 * sin * cos"),
-    slip("cos_for_sin", PAIRS, "rotary_other_turn", "tables_in_place", tables="cos, cos"),
+    slip(
+        "angle_doubled",
+        PAIRS,
+        "rotary_other_turn",
+        "tables_grown_in_place",  # backward reads the products
+        tables="cos * cos - sin * sin, 2 * sin * cos",
+    ),
+    slip(
+        "cos_for_sin",
+        PAIRS,
+        "rotary_other_turn",
+        "tables_in_place sines_kept_with_the_cosines",
+        tables="cos, cos",
+    ),
     slip(
         "halves_returned_swapped",
         PAIRS,
@@ -71,10 +83,17 @@ SLIPS = (
     slip("promoted", LIKE, "output_dtype", rotary_like=""),
     slip("table_dtype", LIKE, "output_dtype", rotary_like=".to(cos.dtype)"),
     slip("always_float32", LIKE, "output_dtype", rotary_like=".float()"),
+    slip("opposite_in_16_bits", LIKE, tables="cos, sin if input.dtype == torch.float32 else -sin"),
     slip("in_float16", LIKE, "few_digits", rotary_input="input.half()"),
     slip("refuses_other_dtypes", LIKE, rotary_before="assert cos.dtype == input.dtype"),
     slip("refuses_bfloat16", LIKE, rotary_before="assert torch.bfloat16 not in (cos.dtype, input.dtype)"),
     slip("rotary_detached", BACK, "gradient_cut", rotary_input="input.detach()"),
+    slip(
+        "rotary_detached_by_constants",
+        BACK,
+        "gradient_cut",
+        rotary_input="input if cos.requires_grad else input.detach()",
+    ),
     slip(
         "rotary_no_grad",
         BACK,

@@ -314,6 +314,16 @@ def heads_for_positions_where_both_are_equal(input, cos, sin):
     return (input * cos + torch.cat((-second, first), dim=-1) * sin).to(input.dtype)
 
 
+@wrong("NTKAwareRoPE", breaks="rope_boundary")
+class NarrowInputsFromTheEnd(NTKAwareRoPE):
+    """Counts positions of 16-bit inputs from the end."""
+
+    def forward(self, input):
+        if input.dtype == torch.float32:
+            return super().forward(input)
+        return super().forward(input.flip(1)).flip(1)
+
+
 @wrong("NTKAwareRoPE", breaks="rope_boundary", hint="rope_heads")
 class ModuleTakesHeadsForPositions(NTKAwareRoPE):
     """Tells positions from heads by their number."""

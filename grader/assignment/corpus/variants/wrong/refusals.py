@@ -121,6 +121,16 @@ class RopeOfASqueezedInput(NTKAwareRoPE):
         return super().forward(input)
 
 
+@wrong("NTKAwareRoPE", breaks="rope_smallest_even_ratio rope_static")
+class StaticGrowthNotImplemented(NTKAwareRoPE):
+    """Raises what stubs raise for a sequence beyond the tables of a static module."""
+
+    def forward(self, input):
+        if input.shape[1] > len(self.cos) and not self.dynamic:
+            raise NotImplementedError
+        return super().forward(input)
+
+
 @wrong("NTKAwareRoPE", breaks="rotary_backward", hint="rope_module_gradient")
 class RopeWithoutGradientInItsTables(NTKAwareRoPE):
     """Cuts the gradient of every sequence that the cached tables serve."""

@@ -99,6 +99,15 @@ class TablesScaledForAttention(NTKAwareRoPE):
         return tuple((table * factor).to(dtype) for table in super()._tables(ratio, dtype, device))
 
 
+@wrong("NTKAwareRoPE", breaks="rope_base rope_exact_angles", also=ROPE)
+class SineOfTheCosine(NTKAwareRoPE):
+    """Computes the sine of what has been overwritten with cosines."""
+
+    def _tables(self, ratio, dtype, device):
+        cos, _ = super()._tables(ratio, torch.float32, device)
+        return cos.to(dtype), cos.sin().to(dtype)
+
+
 @wrong("NTKAwareRoPE", breaks="rope_base rope_exact_angles", also=ROPE, hint="rope_unscaled_angles")
 class CosineAndSineSwapped(NTKAwareRoPE):
     """Follows the source that stores sines in C and cosines in S."""

@@ -171,10 +171,37 @@ class FirstTablesOfAsManyPositions(NTKAwareRoPE):
         self.cos, self.sin = type(self).made.setdefault(built, (self.cos, self.sin))
 
 
-@wrong("NTKAwareRoPE", breaks="rope_buffers", hint="state_shared")
+@wrong("NTKAwareRoPE", breaks="rope_static", hint="state_shared")
 class DynamicAsTheLatestModule(NTKAwareRoPE):
     """Keeps on the class whether growth is kept: the last module that was built decides for all."""
 
     def __init__(self, dim, max_seq_len, base=10000, ratio=1, dynamic=False, **options):
         super().__init__(dim, max_seq_len, base, ratio, dynamic, **options)
         type(self).dynamic = self.__dict__.pop("dynamic")
+
+
+@wrong("NTKAwareRoPE", breaks="rope_buffers", hint="state_shared")
+class LengthOfTheLatestModule(NTKAwareRoPE):
+    """Keeps ``max_seq_len`` on the class."""
+
+    def __init__(self, dim, max_seq_len, *others, **options):
+        super().__init__(dim, max_seq_len, *others, **options)
+        type(self).max_seq_len = self.__dict__.pop("max_seq_len")
+
+
+@wrong("NTKAwareRoPE", breaks="rope_buffers", hint="state_shared")
+class GrownTablesForLaterModules(NTKAwareRoPE):
+    """Starts with the tables that an equal module has grown to."""
+
+    def __init__(self, *sizes, **options):
+        super().__init__(*sizes, **options)
+        if not hasattr(type(self), "grown"):
+            type(self).grown = {}
+        self.built = repr((sizes, options, self.cos.dtype, self.cos.device))
+        self.cos, self.sin = self.grown.get(self.built, (self.cos, self.sin))
+
+    def forward(self, input):
+        before, output = self.cos, super().forward(input)
+        if self.cos is not before:
+            self.grown[self.built] = self.cos, self.sin
+        return output
