@@ -43,7 +43,7 @@ TOLD = {
     "positions_from_one": "position 0 is rotated as position 1 should be, position 1 as position 2",
     "exponents_not_doubled": "pair by pair, the angles are 1, ",
     "both_plus": "(1, 0) becomes (0, 1); (0, 1) becomes (1, 0)",
-    "halves_returned_swapped": "the results are right, but in the wrong places: those of features 4, 5, 6, 7, 0, 1, 2, 3, in this order",
+    "halves_returned_swapped": "in the wrong places: those of features 4, 5, 6, 7, 0, 1, 2, 3, in this order",
     "wrong.rotary.only_the_first_head": "where it is wrong, it is the input, unchanged",
     "wrong.rotary.only_the_first_half_rotated": "with 128 features, those at 64–127 stay as they were",
     "wrong.rotary.pairs_four_apart_at_most": "for head_dim=2, 4, 8 it is right",
