@@ -116,6 +116,13 @@ def test_lists_have_chinese_commas_and_code_has_its_own(field: str, chinese: str
     assert translated(say("on {here}", here=field), {"on {here}": "在 {here} 上"}) == chinese
 
 
+def test_true_and_false_are_texts_in_reports() -> None:
+    """A report takes texts and numbers as fields; elsewhere in Python, True is a number."""
+    (part,) = stated(dynamic=False, ratio=1).parts
+    assert dict(part.fields) == {"dynamic": "False", "ratio": 1}
+    assert type(part.fields["dynamic"]) is str
+
+
 FILES = sorted(PACKAGE.rglob("words.toml"))
 
 
