@@ -23,7 +23,7 @@ from grader.assignment.hidden.shards import VOCAB, own_rows
 from grader.assignment.model import draw_words as draws
 from grader.assignment.model import gradient_words as gradients
 from grader.assignment.model import turn_words as turns
-from grader.assignment.model.histories import ALIKE_UPDATED, OTHER_BUILT, OTHERWISE, RAISES
+from grader.assignment.model.histories import ALIKE_UPDATED, OTHER_BUILT, OTHERWISE, RAISES, STILL_BEFORE
 from grader.assignment.model.parameters import OF_INPUT
 from grader.assignment.model.row_words import (
     CONVERTED,
@@ -207,7 +207,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
         told(WITHOUT, condition=TWO_OTHERS),
     ),
     "default_argument": (told(made.OTHER_DEFAULT), told(made.DTYPE_WHEN, when="by default")),
-    "earlier_call_remembered": (HISTORY, EVALUATION, told(rope.CONVERTED), told(turns.OTHER_SINES)),
+    "earlier_call_remembered": (HISTORY, told(STILL_BEFORE), EVALUATION, told(rope.CONVERTED), told(turns.OTHER_SINES)),
     "not_a_parameter": (NOTHING_REGISTERED, DTYPE_DIFFERS),
     "further_parameter": (SEVERAL_REGISTERED, told("a buffer is registered; this module has none")),
     "frozen_parameter": (told("the parameter does not require gradients"),),
@@ -316,7 +316,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
 
 # From a cause to clues of which at least one of its cases fits one.
 NEEDED: Final[Mapping[str, tuple[Clue, ...]]] = {
-    "earlier_call_remembered": (HISTORY, told(turns.OTHER_SINES)),
+    "earlier_call_remembered": (HISTORY, told(STILL_BEFORE), told(turns.OTHER_SINES)),
     "output_reused": (LATER_CHANGES,),  # memory that is reused may still hold what an earlier call wrote
     "output_shape": (SHAPE_DIFFERS,),
     "lookup_rows_scaled": (ROWS_SCALED,),
