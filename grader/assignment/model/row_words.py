@@ -68,7 +68,9 @@ def check_rows(output: Tensor, expected: Tensor, ids: Tensor, table: Tensor, wha
             factors = (actual[wrong] / table.double()[ids[wrong]]).median(-1).values
             alike = bool(((factors - factors[0]).abs() <= SAME_FACTOR * factors[0].abs()).all())
             some = [say(ROWS_TIMES, factor=in_two_decimals(float(factors[0]))) if alike else ROWS_TIMES_SOME]
-        changed = [told for told, way in CHANGES if torch.equal(actual, way(expected.cpu().double()))]
+        changed = [
+            told for told, way in CHANGES if actual[wrong].any() and torch.equal(actual, way(expected.cpu().double()))
+        ]
         wrong_ones = say(WRONG_ROWS, what=what, n=(n := int(wrong.sum())), all=wrong.numel())
         is_place = bool(wrong.flatten()[-n:].all() and torch.isin(ids[wrong], ids[~wrong]).all())  # not the ids
         if is_place and not bool(actual[wrong].any()):
