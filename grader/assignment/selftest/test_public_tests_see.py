@@ -58,6 +58,10 @@ UNSEEN = {
     # Small groups beside large ones, and a module that is moved after a call.
     ("wrong.norm_arithmetic.differences_of_a_running_sum", "norm_float32_inside"),
     ("wrong.devices.norm_gamma_kept_for_each_device", "norm_mixed_devices"),
+    # Show with another module or call, and far from position 0.
+    ("wrong.shared.first_tables_of_as_many_positions", "rope_buffers"),
+    ("wrong.rotary.one_output_for_each_shape", "rotary_purity"),
+    ("wrong.rope_tables.frequencies_in_five_decimals", "rope_exact_angles"),
     # Another mean than 0, and odd ratios of dynamic modules alone.
     ("wrong.shard_rows.foreign_ids_give_the_mean", "shard_zeros_elsewhere"),
     ("wrong.rope_growth.dynamic_ratios_may_be_odd", "rope_dynamic"),
