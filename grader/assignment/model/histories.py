@@ -271,10 +271,11 @@ def _same(used: Tensor, new: Tensor) -> bool:
 
 
 def _anew(make: Make, steps: Sequence[Step], start: Values) -> Tensor:
-    """What the last call gives on a new module, in the mode and with the parameter that the steps lead to."""
+    """What the last call gives on a new module, in the mode and with the parameter and dtype that the steps lead to."""
     updates = [step.update for step in steps if step.update is not None]
     modes = [step for step in steps if step.mode is not None]
-    return _play(make(updates[-1] if updates else start), [*modes[-1:], steps[-1]])
+    conversions = [step for step in steps if step.convert is not None]
+    return _play(make(updates[-1] if updates else start), [*conversions[-1:], *modes[-1:], steps[-1]])
 
 
 def _play(module: StudentModule, steps: Sequence[Step], *, in_place: bool = True) -> Tensor:

@@ -85,7 +85,7 @@ def seed_zero_is_none(self):
     nn.init.normal_(self.table, self.init_mean, self.init_std)
 
 
-@wrong("VocabEmbedding.reset_parameters", breaks="vocab_init_and_reset", hint="init_reset_differs")
+@wrong("VocabEmbedding.reset_parameters", breaks="vocab_init_and_reset", hint="mode_matters")
 def not_drawn_in_evaluation(self):
     """Leaves the table of a model in use as it is."""
     generator = torch.Generator(self.table.device).manual_seed(self.init_seed)
