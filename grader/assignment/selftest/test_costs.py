@@ -32,7 +32,8 @@ COSTS = {
     "a reversed check of sizes": (4, 10, "sizes_divided_the_other_way_round refuses_what_divides"),
     "stale from the second call on": (
         *(6, 10),
-        "cached_rms group_size_of_the_latest_module gamma_copied_in_evaluation sharpens_with_every_call",
+        "cached_rms group_size_of_the_latest_module gamma_copied_in_evaluation sharpens_with_every_call "
+        "gamma_widened view_of_gamma",
     ),
     "stale rows, of 22 or 36 points": (
         *(3, 8),
@@ -48,8 +49,8 @@ COSTS = {
     ),
     "another output in one mode": (
         *(4, 7),
-        "drops_features_in_training noise_in_training another_output_in_eval dropout_seeded_by_the_draw shard_dropout "
-        "rope_dropout rope_scaled_in_evaluation",
+        "drops_features_in_training noise_in_training another_output_in_eval gamma_only_in_training "
+        "dropout_seeded_by_the_draw shard_dropout rope_dropout rope_scaled_in_evaluation",
     ),
     "one group is refused": (1, 11, "one_group_is_refused"),
     "another rotation from the second call on": (5, 9, "signs_written_into_the_table tables_in_place"),
