@@ -176,8 +176,11 @@ def as_held(student: Student, table: Tensor, rank: int, world: int, device: str)
 
 
 def layouts(shard: Tensor, world: int) -> tuple[Tensor, Tensor]:
-    """A parameter's value for modules that hold one shard, and for those that hold as many rows as all ranks."""
-    return shard, shard.repeat(world, 1)
+    """A parameter's value for modules that hold one shard, and for those that hold as many rows as all ranks.
+
+    The latter shares its memory, so that it is sent once.
+    """
+    return shard, shard.expand(world, *shard.shape)
 
 
 def rows_of(student: Student, table: Tensor, rank: int, world: int, device: str) -> Rows:

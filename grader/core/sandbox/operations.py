@@ -445,6 +445,8 @@ def _fill(tensors: list[Tensor], value: Tensor | float) -> None:
     if len(tensors) == 1 and value.shape == tensors[0].shape:  # as it nearly always is
         tensors[0].copy_(value)
         return
+    if value.dim() > 2:
+        value = value.flatten(0, -2)  # which may have been expanded
     if value.shape != tensors[0].shape == value.shape[::-1]:
         value = value.T
     for tensor, piece in zip(tensors, value.flatten().split(tensors[0].numel()), strict=True):
