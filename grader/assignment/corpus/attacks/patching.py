@@ -4,7 +4,7 @@ import torch
 
 from grader.specimens.attacks import on_import, replaces
 
-from .points import NO_ANSWER, NORM_LOST, WRONG_ANSWER
+from .points import FORGES, NO_ANSWER, NORM_LOST, WRONG_ANSWER
 
 
 @replaces("GroupRMSNorm.forward", score=WRONG_ANSWER)
@@ -32,7 +32,7 @@ def patches_tensor_arithmetic(self, input):
     return torch.ones_like(input)
 
 
-@replaces("GroupRMSNorm.forward", score=63.0)
+@replaces("GroupRMSNorm.forward", score=FORGES)
 def patches_builtins(self, input):
     """Replaces the functions that any check calls."""
     import builtins
