@@ -57,6 +57,7 @@ LOOKUPS = (
     Lookup((40, 1), (7, 2050), plain, last=False, frozen=False, training=True),
     Lookup((1, 1), (7, 2050), plain, last=True, frozen=True, training=False),
     Lookup((1, 1), (1000, 8), alike, last=False, frozen=False, training=True),
+    Lookup((2, 3), (200, 1), plain, last=True, frozen=False, training=True),
 )
 
 
