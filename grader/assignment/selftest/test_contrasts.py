@@ -83,7 +83,7 @@ CASES = [
     (NORM, f"* {GAMMA}", f"* {GAMMA} / 2", "norm_groups", [], None),
     (VOCAB, LOOKUP, IDS.format("input_ids.short().long() % 66000"), "vocab_lookup",
      ["these are the rows of the ids converted to int16"], ANY),
-    (VOCAB, LOOKUP, f"{LOOKUP}.squeeze(0)", "vocab_lookup", ["has shape [6, 6], not [1, 6, 6]"], ANY),
+    (VOCAB, LOOKUP, f"{LOOKUP}.squeeze(0)", "vocab_lookup", ["has shape [6, 2050], not [1, 6, 2050]"], ANY),
     (VOCAB, LOOKUP, f"x = {LOOKUP[7:]}\n        return x.transpose(0, 1).reshape(x.shape)", "vocab_lookup",
      ["these are the right rows, but column by column"], ANY),
     (VOCAB, LOOKUP, f"x = {LOOKUP[7:]}\n        x.register_hook(lambda g: g / len(g)) if x.requires_grad else 0\n"

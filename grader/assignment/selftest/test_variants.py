@@ -93,7 +93,7 @@ TOLD = {
     "wrong.shard_rows.shard_size_from_the_rank": "its shape is [30, 5]",
     "wrong.shard_rows.foreign_ids_give_the_mean": "init_mean=3",
     "wrong.rope_growth.counted_from_the_extended_length": "the k' used for s = 25, 31, 36, 49, 72 are 8, 8, 8, 16, 16",
-    "wrong.refusals.hot_rows_of_the_ids_met": "The table has 1000 rows; the largest id of this call is ",
+    "wrong.refusals.hot_rows_of_the_ids_met": "The table has 300 rows; the largest id of this call is ",
 }
 
 
