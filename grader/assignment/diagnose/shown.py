@@ -223,7 +223,9 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "bad_sizes_unnamed": (told("the error raised for {sizes} does not name {size}"),),
     "bad_sizes_other_error": (told("{sizes} raises {kind}; expected a ValueError or an AssertionError"),),
     "norm_step_in_16_bits": (
-        told(norm.BESIDE_FLOAT32, dtype=("float16", "bfloat16"), lacks=(norm.OTHER_EPS, norm.CLAMPED, norm.NO_DIGITS)),
+        told(
+            norm.BESIDE_FLOAT32, dtype=("float16", "bfloat16"), lacks=(norm.OTHER_EPS, norm.CLAMPED, norm.OTHER_FORMULA)
+        ),
     ),
     "norm_input_clamped": (told(norm.CLAMPED),),
     "few_digits": (

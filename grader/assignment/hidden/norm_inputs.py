@@ -47,7 +47,7 @@ OF_GROUPS = "{dtype} output for group_size={group_size}"
 BESIDE_FLOAT32 = "{dtype} output for group_size={group_size}, eps={eps}, compared with float32"
 NO_EPS = say("as if no eps were added")
 SHARE = "as if {share} times eps were added"
-NO_DIGITS = "no rounding is so coarse: for {dtype} inputs another formula is used"
+OTHER_FORMULA = "too large for a rounding error: {dtype} inputs go through a different formula"
 OTHER_EPS = "as if {seen} were added in place of eps"
 OVERFLOW = say("the output for these numbers in float32 is not finite")
 BESIDE_LARGER = say("with groups of about the same size, it is right")

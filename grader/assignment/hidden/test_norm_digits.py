@@ -17,9 +17,9 @@ from grader.assignment.hidden.norm_inputs import (
     CLAMPED,
     FORWARD,
     GROUPINGS,
-    NO_DIGITS,
     NO_ROUNDING,
     ONE_ROUNDING,
+    OTHER_FORMULA,
     OVERFLOW,
     Shape,
     accepted,
@@ -149,7 +149,9 @@ def check_witness(
             right = LARGER_RIGHT
         else:
             right = say(GAMMA_RIGHT, gamma=name(other)) if other in taken and is_right(x, other) else None
-        raise fault.with_more(of_eps, told, say(NO_DIGITS, dtype=name(x.dtype)) if formula else None, right) from None
+        raise fault.with_more(
+            of_eps, told, say(OTHER_FORMULA, dtype=name(x.dtype)) if formula else None, right
+        ) from None
 
 
 def is_by_feature(output: Tensor, wide: Tensor, dtype: torch.dtype) -> bool:

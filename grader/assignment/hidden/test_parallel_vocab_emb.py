@@ -1,7 +1,7 @@
 """Task 3, outputs: every rank of every split, with the ids at both edges of each rank's range.
 
-``shard_owned_ids`` and ``shard_zeros_elsewhere`` charge for what a rank gives for single ids. Batches and sums are
-compared with what follows from that.
+``shard_owned_ids`` and ``shard_zeros_elsewhere`` judge a rank's outputs for single ids. The expected outputs for
+batches and sums are derived from these.
 """
 
 from __future__ import annotations

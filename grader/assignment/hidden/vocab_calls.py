@@ -30,9 +30,7 @@ class Lookup(NamedTuple):
     """A call: a value of each axis. Every two values of two axes meet in some row of ``LOOKUPS``."""
 
     shape: tuple[int, int]  # of the ids: several or one of each
-    size: tuple[
-        int, int
-    ]  # (v, e), either of which is small, or large: beyond 8 bits, signed or not, and beyond float16's integers
+    size: tuple[int, int]  # (v, e), each small or large: v beyond 8 bits, signed or not, e beyond float16's integers
     order: Layout  # of the ids: mixed or not
     last: bool  # whether the last id of the table is among them
     frozen: bool  # whether the table requires no gradient

@@ -307,7 +307,8 @@ def _set_apart(cases: Sequence[CaseResult]) -> tuple[dict[str, list[Message]], l
     also = bool(narrow) and (any(wide) or axes.get(("", ""), {}).get("float32") == {False})
     of_dtypes = told.pop("", {})
     in_dtypes = {others[0] for (axis, others), seen in beside.items() if not axis[0] and len(seen) == 2}
-    told |= {} if told else {test: of_dtypes for test in ends if test in in_dtypes}
+    if not told:
+        told = {test: of_dtypes for test in ends if test in in_dtypes}
     for test, alike in ends.items():
         if len(alike) > 1 and all(case.outcome in TELLING for case in alike):
             told.setdefault(test, {})[say(ALL, n=len(alike))] = None

@@ -134,7 +134,7 @@ def test_a_judge_that_is_killed_is_told() -> None:
 @pytest.mark.process
 @pytest.mark.covered
 def test_reports_ahead_and_plainly_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same is no problem, and a pass that only one of the two ways gives is told."""
+    """Equal reports are no problem; a property that passes in only one of the two is named."""
     assert both_ways.judge(ASSIGNMENT, WRONG.name, 0) == Comparison(WRONG.name, 0)
     own = attacks.grader_for
     plainly = own(ASSIGNMENT, seed=0, limits=attacks.LIMITS, plain=True)
