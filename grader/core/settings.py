@@ -65,8 +65,15 @@ DISTRIBUTIONS = ("torch", "pytest", "pydantic", "pyseccomp", "landlockpy")
 SECURITY_MODULES = Path("/sys/kernel/security/lsm")
 USER_NAMESPACES = Path("/proc/sys/user/max_user_namespaces")
 GPUS = Path("/proc/driver/nvidia")
+MOST_ON_GPUS = 4  # judges: sixteen on one GPU waited for it longer than they computed
 
 Conditions = Mapping[str, str]
+
+
+def judges_at_once(device: str) -> int:
+    """How many judges run at a time unless ``--jobs`` says: one for each core, and fewer where they share a GPU."""
+    cores = os.cpu_count() or 1
+    return min(cores, MOST_ON_GPUS) if device != "cpu" and any(GPUS.glob("gpus/*")) else cores
 
 
 def conditions(settings: Settings) -> Conditions:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import socket
 import time
+from pathlib import Path
 
 import pytest
 import torch
 
+from grader.core import settings
 from grader.core.judge import devices
 from grader.core.pages import devices_in, say
 from grader.core.sandbox.channel import Channel
@@ -47,21 +49,28 @@ def test_a_torch_without_the_device_grades_on_the_cpu(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize(
-    ("chosen", "whole", "others", "gpus"),
+    ("chosen", "others", "gpus"),
     [
-        (("cpu",), ("cpu",), ("none",), False),
-        (("cpu", HERE), ("cpu",), (HERE,), False),
-        (("cpu", "cuda:0"), ("cpu", "cuda:0"), ("cuda:0",), True),
-        (("cuda:0",), ("cuda:0",), ("cuda:0",), True),
+        (("cpu",), ("none",), False),
+        (("cpu", HERE), (HERE,), False),
+        (("cpu", "cuda:0"), ("cuda:0",), True),
+        (("cuda:0",), ("cuda:0",), True),
     ],
     ids=["cpu", "simulated", "both", "cuda"],
 )
-def test_all_cases_run_on_real_devices_and_few_on_a_simulated_one(
-    chosen: tuple[str, ...], whole: tuple[str, ...], others: tuple[str, ...], gpus: bool
+def test_cases_about_a_second_device_run_on_whatever_is_not_the_cpu(
+    chosen: tuple[str, ...], others: tuple[str, ...], gpus: bool
 ) -> None:
-    assert devices.whole_suite(chosen) == whole
     assert devices.others(chosen) == others
     assert devices.on_gpus(chosen) is gpus
+
+
+def test_judges_that_share_a_gpu_are_few(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: 16)
+    monkeypatch.setattr(settings, "GPUS", tmp_path)
+    assert settings.judges_at_once("auto") == 16
+    (tmp_path / "gpus" / "0000:00:06.0").mkdir(parents=True)
+    assert [settings.judges_at_once(device) for device in ("auto", "cuda", "cpu")] == [4, 4, 16]
 
 
 def test_reports_and_pages_call_it_by_its_name_in_both_languages() -> None:

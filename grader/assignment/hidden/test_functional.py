@@ -492,7 +492,7 @@ def module_backward_by_contract(student: Student, row: AskedOfModule, device: st
 def check_linear(row: Asked | AskedOfModule, x: Tensor, output: Tensor, upstream: Tensor, gradient: Tensor) -> None:
     """Require input times gradient to be output times upstream, for each vector: what turns by tables is linear."""
     scale = (x.double().norm(dim=-1) * upstream.double().norm(dim=-1)).cpu()
-    by_gradient = (gradient.reshape(x.shape).double() * x.double()).sum(-1).cpu()
+    by_gradient = (gradient.reshape(x.shape).cpu().double() * x.cpu().double()).sum(-1)
     by_output = (output * upstream.cpu().double()).sum(-1)
     check_close(by_gradient, by_output, scale, *module_limit(row), row.told)
 

@@ -403,7 +403,9 @@ def test_gradients_add_up_over_repeated_ids(student: Student, dtype: torch.dtype
         if not rows.only_rows and is_changed(construct(student, table, device), table, given):
             student.excuse(fault, ("vocab_purity",))  # autograd does not see the change
             return
-        found = construct(student, table, device).gradients(given, upstream=torch.ones(*given.shape, 5).to(table))
+        found = construct(student, table, device).gradients(
+            given, upstream=torch.ones(*given.shape, 5).to(device, table.dtype)
+        )
         arrives = any(gradient is not None and bool(gradient.any()) for gradient in found.of_parameters)
         if not arrives or is_steady(lambda: construct(student, table, device), given):
             raise

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -33,7 +32,7 @@ from grader.core.run.class_run import Run
 from grader.core.run.executors import CHOICES, LOCAL, open_executor
 from grader.core.run.schedule import grade_all
 from grader.core.sandbox.limits import LAYERS, Level, Limits
-from grader.core.settings import Settings
+from grader.core.settings import MOST_ON_GPUS, Settings, judges_at_once
 
 from .export import next_step
 from .show import late_terms, print_class
@@ -68,7 +67,10 @@ LevelName = Literal["process", "seccomp", "landlock", "namespaces"]
 def grade(
     paths: Annotated[list[Path], typer.Argument(help="A submission, a folder of submissions, or a zip.")],
     out: Annotated[Path, typer.Option(help="Output folder: OUT/<id>/report.json and OUT/summary.json.")],
-    jobs: Annotated[int, typer.Option(min=1, help="Judges to run in parallel.")] = os.cpu_count() or 1,
+    jobs: Annotated[
+        int | None,
+        typer.Option(min=1, help=f"Judges to run in parallel. Default: one a core; with a GPU at most {MOST_ON_GPUS}."),
+    ] = None,
     executor: Annotated[str, advanced(help=f"Where judges run: {CHOICES}.")] = LOCAL,
     device: Annotated[
         Literal["auto", "cpu", "cuda"],
@@ -140,7 +142,7 @@ def grade(
                 note(out, paths, source, roster, every_attempt, replace_class, candidates)
                 _say_what_is_known(run)
                 if run.waiting:
-                    grade_waiting(run, settings, executor, jobs)
+                    grade_waiting(run, settings, executor, jobs or judges_at_once(device))
                 entries = run.finish(practice)
         except KeyboardInterrupt:
             fail(f"stopped; {run.written if run else 0} of {len(candidates)} reports are in {out}.", 130)

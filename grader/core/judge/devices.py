@@ -46,14 +46,9 @@ def why_not_simulated() -> str:
     return ""
 
 
-def whole_suite(chosen: Sequence[str]) -> tuple[str, ...]:
-    """The devices that every case runs on: only real ones, since all cases on a simulated one would take too long."""
-    return tuple(device for device in chosen if not second_device.is_here(device))
-
-
 def others(chosen: Sequence[str]) -> tuple[str, ...]:
     """The devices that cases about a second device run on; ``none`` if there is only the CPU."""
-    return tuple(device for device in chosen if device != "cpu") or (NONE,)
+    return tuple(device for device in chosen if device not in ("cpu", NONE)) or (NONE,)
 
 
 def simulated(chosen: Sequence[str]) -> bool:
@@ -63,7 +58,7 @@ def simulated(chosen: Sequence[str]) -> bool:
 
 def on_gpus(chosen: Sequence[str]) -> bool:
     """Whether workers need a GPU's driver."""
-    return whole_suite(chosen) != ("cpu",)
+    return any(device not in ("cpu", NONE, second_device.DEVICE) for device in chosen)
 
 
 def label(device: str | torch.device) -> Message:

@@ -20,7 +20,7 @@ from grader.shared import second_device
 
 from .cases import Latest
 from .compare import PASSED
-from .devices import NONE, others, simulated, whole_suite
+from .devices import NONE, others, simulated
 from .faults import StudentFault
 from .record import Recording
 from .replay import Unforeseen
@@ -69,11 +69,11 @@ class Plugin:
         config.pluginmanager.unregister(name="terminalreporter")
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
-        """Run tests with the fixture ``device`` on each real device, ``other_device`` on each second device."""
+        """Run tests with the fixture ``device`` on the first device, those with ``other_device`` on all but the CPU."""
         if "device" in metafunc.fixturenames:
-            metafunc.parametrize("device", whole_suite(self._devices))
+            metafunc.parametrize("device", list(map(_named, self._devices[:1])))
         if "other_device" in metafunc.fixturenames:
-            metafunc.parametrize("other_device", list(map(_other, others(self._devices))))
+            metafunc.parametrize("other_device", list(map(_named, others(self._devices))))
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Keep the tests of the chosen properties, grouped by property; those that need no second device come first."""
@@ -160,8 +160,8 @@ def _result(test: pytest.Item, student: Student, error: BaseException | None) ->
     return broken(error)
 
 
-def _other(device: str) -> Any:
-    """A second device as a parameter of a test; a simulated one has the same id on every machine."""
+def _named(device: str) -> Any:
+    """A device as a parameter of a test; a simulated one has the same id on every machine."""
     if device == NONE:
         return pytest.param(device, id=NONE, marks=pytest.mark.skip(reason=say("needs a second device")))
     return pytest.param(device, id="simulated" if second_device.is_here(device) else device)
@@ -213,7 +213,7 @@ class HiddenTests:
     Args:
         assignment: Its folder of hidden tests is collected.
         devices: The chosen devices, such as ``("cpu", "cuda:0")``. Cases about a second device run on those other than
-            the CPU, all other cases on the real ones.
+            the CPU, all other cases on the first.
         seed: Varies the inputs of the generated cases.
         properties: The rubric's property ids; tests of others are left out.
         case: The id of the only case to run; None for all.

@@ -73,7 +73,9 @@ class Judge:
         self._assignment = settings.assignment
         self._rubric = self._assignment.rubric.only(settings.only)
         self._devices = devices(settings.device)
-        self._zygote = Zygote(settings.limits, on_gpus(self._devices), settings.without, simulated(self._devices))
+        gpus = on_gpus(self._devices)
+        self._limits = settings.limits.beside_others_on_a_gpu() if gpus else settings.limits
+        self._zygote = Zygote(self._limits, gpus, settings.without, simulated(self._devices))
         try:
             self._tests = HiddenTests(self._assignment, self._devices, settings.seed, self._rubric.properties)
             self._tests_sha256 = self._assignment.code_sha256()
@@ -107,7 +109,7 @@ class Judge:
                 raise CannotGrade(f"the reference fails a hidden test, so nothing can be graded. {case}")
 
     def _student(self, files: Mapping[str, str], start: StartWorker | None = None, *more: Any) -> Student:
-        return Student(files, start or self._zygote.start, self._assignment.rubric, self._settings.limits, *more)
+        return Student(files, start or self._zygote.start, self._assignment.rubric, self._limits, *more)
 
     def close(self) -> None:
         """End the fork server."""

@@ -40,7 +40,7 @@ def run_tests(
     decided = Judging(tests, student, lender, plain=plain).results()
     student.start_afresh()
     in_order = [decided[test.nodeid] for of_property in tests.plugin.tests.values() for test in of_property]
-    return settled(in_order, tests.task_of)
+    return settled(in_order)
 
 
 def rehearse(tests: HiddenTests, reference: Student) -> list[CaseResult]:
@@ -52,7 +52,7 @@ def rehearse(tests: HiddenTests, reference: Student) -> list[CaseResult]:
         if all(test.nodeid in tests.plugin.plain for test in of_property) and (recording := noted.recording()):
             tests.recordings[prop] = recording
     reference.start_afresh()
-    return settled(list(judging.asked.values()), tests.task_of)
+    return settled(list(judging.asked.values()))
 
 
 class Judging:

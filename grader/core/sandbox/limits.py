@@ -6,10 +6,12 @@ Each limit has its unit, its clock, and what happens when it is reached.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 GPU_VARIABLES = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "LD_LIBRARY_PATH", "NVIDIA_VISIBLE_DEVICES")  # kept
+
+GPU_PATIENCE = 4.0
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,11 @@ class Limits:
     submission_s: float = 30.0
     memory_mib: int = 1024
     open_files: int = 64
+
+    def beside_others_on_a_gpu(self) -> Limits:
+        """The same with ``GPU_PATIENCE`` times the time: no clock tells how long a worker waits for a shared GPU."""
+        names = ("request_s", "import_s", "retry_s", "submission_s")
+        return replace(self, **{name: getattr(self, name) * GPU_PATIENCE for name in names})
 
 
 LAYERS = ("namespaces", "user", "landlock", "seccomp")  # from the outside in
