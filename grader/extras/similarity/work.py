@@ -24,9 +24,10 @@ from grader.core.intake.submission import LEFT_OUT, Submission
 from grader.core.messages import Message, Sentences, UserError, say
 from grader.core.rubric import Rubric
 
-from .library import MAX_CHARACTERS, Finding, Unparsed, library_use
+from .library import Finding, Unparsed, library_use
 
 REFERENCE: Final = "ref"
+MAX_CHARACTERS: Final = 100_000  # of source text; an honest file has less than a tenth of that
 # A file with fewer characters of the student's own, about four statements, is often the same as another by chance.
 SHORT: Final = 100
 NEAR: Final = 0.8  # the part of a file that has to be in a known answer for the file to be reported
@@ -217,8 +218,8 @@ def read_work(
     for path, text in sorted(submission.files.items()):
         try:
             library += library_use(path, text, rubric)
-        except Unparsed as problem:
-            notices.append(problem.args[0].then(say("library calls not checked.")))
+        except Unparsed:
+            notices.append(say("{path} cannot be parsed; library calls not checked.", path=path))
     return Work(submission.id, people - {""}, pieces, tuple(near), tuple(library), tuple(notices))
 
 
