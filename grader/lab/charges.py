@@ -6,18 +6,20 @@ exactly, and how many get a hint that names another cause.
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from typing import Annotated
 
 import torch
+import typer
 
 from grader.assignment import ASSIGNMENT
 from grader.assignment.corpus.variants import all_variants, submission
 from grader.assignment.corpus.variants.slips import SLIPS, combined_styles, sampled_pairs
 from grader.assignment.diagnose import diagnose
+from grader.core.cli.terminal import in_one_line
 from grader.core.judge.devices import devices
 from grader.core.judge.hidden_tests import HiddenTests
 from grader.core.judge.judging import run_tests
@@ -145,18 +147,17 @@ def line(charge: Charge) -> str:
     return " ".join(parts)
 
 
-def main() -> None:
+def main(
+    kinds: Annotated[list[str] | None, typer.Argument(help=f"Of {', '.join(KINDS)}. Default: all.")] = None,
+    every: Annotated[int, typer.Option(help="Every n-th pair.")] = 25,
+    task: Annotated[str, typer.Option(help="Only one task, such as task1.")] = "",
+    match: Annotated[str, typer.Option(help="Only names that contain this.")] = "",
+) -> None:
     """Judge the submissions that the options choose, and print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("kinds", nargs="*", default=list(KINDS), metavar="KIND", help=f"of {', '.join(KINDS)}")
-    parser.add_argument("--every", type=int, default=25, help="every n-th pair (default: %(default)s)")
-    parser.add_argument("--task", help="only one task, such as task1")
-    parser.add_argument("--match", default="", help="only names that contain this")
-    options = parser.parse_args()
     torch.set_num_threads(1)
     charges = []
-    for kind, variant in subjects(options.kinds, options.every):
-        if options.task in (None, task_of(variant)) and options.match in variant.name:
+    for kind, variant in subjects(kinds or KINDS, every):
+        if task in ("", task_of(variant)) and match in variant.name:
             charges.append(found := charge(kind, variant))
             if not found.exact or found.wrong_hints:
                 print(line(found), flush=True)
@@ -164,4 +165,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(in_one_line(main))

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+import typer
 
 from grader.assignment import ASSIGNMENT
 from grader.assignment.corpus.answers import Probe, alike
@@ -235,6 +236,8 @@ def test_the_command_fails_over_an_unexplained_survivor(
     monkeypatch.setattr(__main__, "sources", lambda: {"ref": {}})
     for table, status in (({"Rounding.": [SURVIVOR.mutant.name]}, 0), ({}, 1)):
         monkeypatch.setattr(__main__, "read_table", lambda table=table: table)
-        assert __main__.main() == status
+        with pytest.raises(typer.Exit) as ended:
+            __main__.main()
+        assert ended.value.exit_code == status
         assert "2 wrong mutants, 1 caught (50.0%)" in capsys.readouterr().out
         assert place.read_text().startswith("# Mutants of right submissions")
