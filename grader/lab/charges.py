@@ -9,7 +9,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Annotated
 
 import torch
@@ -20,14 +19,13 @@ from grader.assignment.corpus.variants import all_variants, submission
 from grader.assignment.corpus.variants.slips import SLIPS, combined_styles, sampled_pairs
 from grader.assignment.diagnose import diagnose
 from grader.core.cli.terminal import in_one_line
-from grader.core.judge.devices import devices
-from grader.core.judge.hidden_tests import HiddenTests
 from grader.core.judge.judging import run_tests
 from grader.core.judge.student import Student
 from grader.core.results import outcome
 from grader.core.results.outcome import CaseResult, Outcome
 from grader.core.sandbox.handle import InProcessWorker
 from grader.core.sandbox.limits import Limits
+from grader.lab.verify.variants import hidden_tests
 from grader.specimens.variants import Variant
 
 KINDS = ("variants", "slips", "pairs", "valid")
@@ -97,17 +95,11 @@ def task_of(variant: Variant) -> str:
     return next(task.id for task in ASSIGNMENT.rubric.tasks if variant.piece in task.names)
 
 
-@cache
-def hidden_tests(task: str) -> HiddenTests:
-    """The hidden tests of a task, on all devices; they are collected once."""
-    return HiddenTests(ASSIGNMENT, devices("auto"), 0, ASSIGNMENT.rubric.only(task).properties)
-
-
 def judged(variant: Variant) -> tuple[Student, list[CaseResult]]:
     """The submission as a student, and the outcome of each case of its task."""
     with warnings.catch_warnings(action="ignore"):  # a student's code may warn
         student = Student(variant.files, InProcessWorker, ASSIGNMENT.rubric, Limits(submission_s=1e6))
-        return student, run_tests(hidden_tests(task_of(variant)), student)
+        return student, run_tests(hidden_tests(ASSIGNMENT, 0, task_of(variant)), student)
 
 
 def charge(kind: str, variant: Variant) -> Charge:

@@ -22,7 +22,8 @@ def verify(
     jobs: Annotated[int, typer.Option(min=1, help="Judges to run in parallel.")] = os.cpu_count() or 1,
 ) -> None:
     """Test the grader on submissions and attacks with known outcomes, and write the kill table."""
-    from .verify import Result, judged, page, rounds, summary  # imports torch
+    from .verify import judged, rounds  # these import torch
+    from .verify.page import Result, page, summary
 
     prepare(out.parent)
     results: list[Result] = []

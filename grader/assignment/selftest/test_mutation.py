@@ -16,9 +16,10 @@ from grader.assignment.corpus.answers import Probe, alike
 from grader.core.judge.devices import devices
 from grader.core.judge.hidden_tests import HiddenTests
 from grader.core.rubric import Rubric
-from grader.lab.mutants import Mutant, __main__, mutants
+from grader.lab.mutants import __main__
 from grader.lab.mutants.__main__ import MutantJudge, Verdict, page, problems, read_table
 from grader.lab.mutants.behaviour import Comparison
+from grader.lab.mutants.mutants import Mutant, mutants
 
 NORM = "src/modeling/norm.py"
 WRONG = "mean_square + self.eps", "mean_square - self.eps"

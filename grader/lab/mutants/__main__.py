@@ -22,7 +22,8 @@ from grader.core.results.outcome import CaseResult
 from grader.core.rubric import Rubric
 from grader.core.sandbox.launch import Zygote
 from grader.core.sandbox.limits import Limits
-from grader.lab.charges import hidden_tests, lost
+from grader.lab.charges import lost
+from grader.lab.verify.variants import hidden_tests
 
 from .behaviour import AT_ONCE, Comparison
 from .mutants import Mutant, mutants, sources
@@ -101,7 +102,7 @@ class MutantJudge:
         results: list[CaseResult] = []
         for task in (task for task in self._rubric.tasks if {*task.names} & {*names}):
             student = Student(files, self.start_worker, self._rubric, self._limits)
-            results += run_tests(hidden_tests(task.id), student)
+            results += run_tests(hidden_tests(ASSIGNMENT, 0, task.id), student)
         return lost(results)
 
     def close(self) -> None:

@@ -106,12 +106,13 @@ def largest(cases: Sequence[CaseResult]) -> float | None:
 def run(assignment: Assignment, files: Mapping[str, str], seed: int) -> Cases:
     """The hidden tests on a submission in this process, with the cases of one seed."""
     student = Student(files, InProcessWorker, assignment.rubric, Limits())
-    return by_property(assignment.rubric, run_tests(_hidden_tests(assignment, seed), student))
+    return by_property(assignment.rubric, run_tests(hidden_tests(assignment, seed), student))
 
 
 @cache
-def _hidden_tests(assignment: Assignment, seed: int) -> HiddenTests:
-    return HiddenTests(assignment, devices("auto"), seed, assignment.rubric.properties)
+def hidden_tests(assignment: Assignment, seed: int, task: str | None = None) -> HiddenTests:
+    """The hidden tests, or those of one task, on all devices; they are collected once."""
+    return HiddenTests(assignment, devices("auto"), seed, assignment.rubric.only(task).properties)
 
 
 SAMPLE = 10  # of all combinations, for each seed
