@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from jinja2 import Environment, FileSystemLoader
 
 from grader.assignment import ASSIGNMENT
 from grader.assignment.corpus.variants import all_variants
 from grader.core.cli.terminal import ERR, follow, in_one_line
 from grader.core.intake.submission import Submission
+from grader.core.pages.render import templates
 from grader.core.results.outcome import Outcome
 from grader.core.results.report import PropertyReport, Report
 from grader.core.results.views import in_language
@@ -44,8 +44,7 @@ def main(
         variants = {name: variants[name] for name in drawn}
     reports = graded(variants, jobs)
     shown = [(variant, code(variant), list(feedback(reports[name]))) for name, variant in variants.items()]
-    templates = Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True)
-    page = templates.get_template("gallery.html.j2").render(shown=shown, blind=bool(blind))
+    page = templates(Path(__file__).parent).get_template("gallery.html.j2").render(shown=shown, blind=bool(blind))
     out.parent.mkdir(parents=True, exist_ok=True)
     if blind:
         for name in variants:  # a variant's function is named after its mistake

@@ -63,6 +63,14 @@ class Rubric:
         return next(prop for prop in self.task_of[name].properties if prop.id == name)
 
     @cached_property
+    def names_in(self) -> Mapping[str, list[str]]:
+        """The names that each file should define, by file."""
+        files = {file: [] for task in self.tasks for file in task.names.values()}
+        for name, file in (item for task in self.tasks for item in task.names.items()):
+            files[file].append(name)
+        return files
+
+    @cached_property
     def task_of(self) -> Mapping[str, Task]:
         """The task of every property id."""
         return {prop.id: task for task in self.tasks for prop in task.properties}

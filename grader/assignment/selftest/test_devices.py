@@ -19,6 +19,7 @@ from grader.core.results.outcome import CaseResult, Outcome
 from grader.core.results.views import in_words
 from grader.lab import charges
 from grader.lab.charges import lost, task_of
+from grader.lab.verify.variants import hidden_tests
 from grader.selftest import LONG, in_quick, some
 from grader.selftest.submissions import edited
 from grader.selftest.warm_judges import RunHiddenTests, hidden_tests_of
@@ -224,9 +225,9 @@ def everything_runs_there(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         return ["cpu", *(pytest.param(device, id="simulated") for device in chosen[1:])]
 
     monkeypatch.setattr(hidden_tests, "whole_suite", whole_suite)
-    charges.hidden_tests.cache_clear()
+    hidden_tests.cache_clear()
     yield
-    charges.hidden_tests.cache_clear()
+    hidden_tests.cache_clear()
 
 
 @pytest.mark.slow

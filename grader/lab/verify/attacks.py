@@ -47,11 +47,6 @@ class Attempt:
     covered: bool
     problem: str = ""
 
-    @property
-    def label(self) -> str:
-        """The name in messages."""
-        return f"{self.name}, {self.isolation}"
-
 
 def judge(assignment: Assignment, name: str, without: tuple[str, ...]) -> Attempt:
     """Try one attack with all layers that this machine offers, except those in ``without``."""

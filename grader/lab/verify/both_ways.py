@@ -33,11 +33,6 @@ class Comparison:
     seed: int
     problem: str = ""
 
-    @property
-    def label(self) -> str:
-        """The name in messages."""
-        return f"{self.name} with and without --plain, seed {self.seed}"
-
 
 def items(assignment: Assignment, seeds: Sequence[int]) -> list[tuple[Assignment, str, int]]:
     """The submissions to grade both ways: variants and sample class with every seed, attacks with one, as many hang."""

@@ -58,11 +58,6 @@ class Verdict:
     dtypes: tuple[str, ...] = ()
     problem: str = ""
 
-    @property
-    def label(self) -> str:
-        """The name in messages."""
-        return f"{self.name}, seed {self.seed}"
-
 
 @cache
 def known(assignment: Assignment) -> dict[str, Variant]:
