@@ -19,7 +19,7 @@ from grader.core.results.outcome import CaseResult, Outcome
 from grader.core.results.views import in_words
 from grader.lab import charges
 from grader.lab.charges import lost, task_of
-from grader.lab.verify.variants import hidden_tests
+from grader.lab.verify import variants
 from grader.selftest import LONG, in_quick, some
 from grader.selftest.submissions import edited
 from grader.selftest.warm_judges import RunHiddenTests, hidden_tests_of
@@ -225,9 +225,9 @@ def everything_runs_there(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         return ["cpu", *(pytest.param(device, id="simulated") for device in chosen[1:])]
 
     monkeypatch.setattr(hidden_tests, "whole_suite", whole_suite)
-    hidden_tests.cache_clear()
+    variants.hidden_tests.cache_clear()
     yield
-    hidden_tests.cache_clear()
+    variants.hidden_tests.cache_clear()
 
 
 @pytest.mark.slow
