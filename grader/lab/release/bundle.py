@@ -42,11 +42,8 @@ class ReleaseRefused(UserError):
 def bundle(built: Mapping[str, Path], signatures: Path, executed: Mapping[str, Path] | None = None) -> dict[str, bytes]:
     """Every file of the bundle, by its path.
 
-    Args:
-        built: From a folder's name in the bundle to the folder that another command has made: the rendered handout,
-            the handbook, the released notebooks.
-        signatures: The folder that `make signatures` has made.
-        executed: By language, the folder of the notebooks with outputs, for their figures.
+    ``built`` maps the name of a folder in the bundle to the folder that another command has made: the rendered handout,
+    the handbook, the released notebooks. ``executed`` has, by language, the notebooks with outputs, for their figures.
 
     Raises:
         ReleaseRefused: If something is missing, or the bundle would give away something that students must not see.
@@ -106,13 +103,7 @@ def _toml(value: object) -> str:
 
 
 def with_figures(released: bytes, executed: bytes, translate: Callable[[str], str]) -> bytes:
-    """A released notebook whose cells show what they draw when the exercises are solved.
-
-    Args:
-        released: As nbgrader makes it, without any output.
-        executed: The same notebook with solutions and outputs; its cells have the same ids.
-        translate: Gives the words of a figure in the notebook's language.
-    """
+    """A released notebook whose cells show what they draw when the exercises are solved, as they do in ``executed``."""
     drawn = {cell["id"]: _figures(cell, translate) for cell in json.loads(executed)["cells"] if "outputs" in cell}
     notebook = json.loads(released)
     for cell in notebook["cells"]:
