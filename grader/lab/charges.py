@@ -36,8 +36,6 @@ class Charge:
     """The verdict on a submission with a known cause.
 
     Attributes:
-        kind: One of ``KINDS``.
-        variant: The submission.
         lost: The properties that it lost.
         named: The misconception named for each of them that has one.
     """

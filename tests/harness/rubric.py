@@ -23,11 +23,7 @@ class RubricError(Refused):
 
 @dataclass(frozen=True)
 class Property:
-    """A requirement that a solution meets or not, and the points that it earns.
-
-    Attributes:
-        question: What is asked at a failure.
-    """
+    """A requirement that a solution meets or not, the points that it earns, and the question at a failure."""
 
     id: str
     points: float
@@ -37,11 +33,7 @@ class Property:
 
 @dataclass(frozen=True)
 class Task:
-    """One task: what to build, in which files, and the properties that are asked of it.
-
-    Attributes:
-        names: From each name to the file in which it is to be defined.
-    """
+    """One task: the names to define, each with its file, and the properties that are asked of it."""
 
     id: str
     number: int

@@ -197,12 +197,7 @@ SHORT_BASE, LONG_BASE = 1839, 7692.4
 
 @dataclass(frozen=True)
 class Look:
-    """What a model makes of a text.
-
-    Attributes:
-        states: After the embedding, each block and the last norm, ``[s, hidden]``.
-        perplexity: The exponential of the mean loss.
-    """
+    """A model on a text: its states ``[s, hidden]`` after the embedding, each block and the last norm; its perplexity."""
 
     states: Sequence[Tensor]
     perplexity: float

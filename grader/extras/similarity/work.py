@@ -98,11 +98,9 @@ def _letters(kind: tuple[str, ...], value: str) -> str:
 
 @dataclass(frozen=True)
 class Known:
-    """Passages that students may have without copying from each other, so that they are not evidence.
+    """Passages of the stubs, and of each solution by its name.
 
-    Attributes:
-        stubs: The passages of the stubs.
-        answers: The passages of each solution, by its name.
+    Students may have them without copying from each other, so that they are not evidence.
     """
 
     stubs: Array
@@ -161,11 +159,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class Near:
-    """A file of which nearly all is in a known answer.
-
-    Attributes:
-        share: The part of its characters that is in the answer; characters of the stubs do not count.
-    """
+    """A file of which nearly all is in a known answer; of the ``share``, characters of the stubs are no part."""
 
     id: str
     file: str

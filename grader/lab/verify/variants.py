@@ -40,8 +40,6 @@ class Verdict:
     """The verdict of the hidden tests on one submission with a known result.
 
     Attributes:
-        name: The name of the variant, ``reference`` or ``stubs``.
-        seed: The seed of the generated cases.
         valid: Whether the submission should keep all points.
         lost: Ids of the properties that lost their points.
         margin: Error divided by limit. For a wrong variant, the largest in the failing cases of the properties that it

@@ -38,12 +38,7 @@ _TITLE = re.compile(r"<h1 .*?</h1>", re.DOTALL)
 
 @dataclass(frozen=True)
 class Heading:
-    """A heading of a page.
-
-    Attributes:
-        id: Its anchor.
-        short: Whether it is on the shortcut.
-    """
+    """A heading of a page, with its anchor, and whether it is on the shortcut."""
 
     level: int
     id: str

@@ -46,11 +46,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Site:
-    """Where the pages are read.
-
-    Attributes:
-        address: Of the first page's folder, without a slash at the end.
-    """
+    """The address at which the pages are read: that of the first page's folder, without a slash at the end."""
 
     address: str
 
