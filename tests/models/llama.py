@@ -197,7 +197,7 @@ SHORT_BASE, LONG_BASE = 1839, 7692.4
 
 @dataclass(frozen=True)
 class Look:
-    """A model on a text: its states ``[s, hidden]`` after the embedding, each block and the last norm; its perplexity."""
+    """What a model makes of a text: ``states: [s, hidden]`` after the embedding, each block and the last norm."""
 
     states: Sequence[Tensor]
     perplexity: float

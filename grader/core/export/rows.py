@@ -60,7 +60,7 @@ class Row(StudentGrade):
 
 @dataclass(frozen=True)
 class Request:
-    """What an exporter may ask for: the bytes of a downloaded file, and the number of the assignment on the platform."""
+    """What an exporter may ask for: the bytes of a downloaded file, and the platform's number of the assignment."""
 
     rubric: Rubric
     template: bytes | None = None
