@@ -41,11 +41,7 @@ Told = Iterator[str]  # what a part prints, as it comes
 class Chat:
     """A real model with the student's layers, and what it does.
 
-    Args:
-        file: The model.
-        ranks: Over how many ranks the embedding is split; 0 for whole.
-        prompt: What is asked; none for a conversation.
-        language: Of all sentences.
+    The embedding is split over so many ranks, or whole for 0. Without a prompt, there is a conversation.
     """
 
     def __init__(self, file: Path, ranks: int, prompt: str, language: Language) -> None:

@@ -40,12 +40,7 @@ from .models.show import Section, Speech, parser, say, show
 
 
 class LanguageModel(nn.Module):
-    """Predicts the next character from those before it.
-
-    Args:
-        sizes: Of the checkpoint.
-        slots: Embedding, norms and positions.
-    """
+    """Predicts the next character from those before it."""
 
     def __init__(self, sizes: Sizes, slots: Slots) -> None:
         """Make the linear layers; their weights come from the checkpoint, or from training."""
@@ -158,14 +153,7 @@ BATCH = 16  # windows at a time, so that little memory is needed
 
 @torch.no_grad()
 def spoken(model: LanguageModel, prompt: Tensor, count: int, most: int) -> Iterator[int]:
-    """Draw ``count`` further ids, one after the other, the same ones each time.
-
-    Args:
-        model: Predicts from at most the last ``most`` ids.
-        prompt: ``[1, s]``.
-        count: How many ids.
-        most: The longest sequence that the model sees.
-    """
+    """Draw ``count`` further ids after ``prompt: [1, s]``, each from the last ``most``, the same ones each time."""
     draws = random.Random(SEED)  # torch's generators may change with its version
     ids = prompt
     for _ in range(count):
@@ -218,10 +206,6 @@ def stand_ins(checkpoint: Checkpoint) -> Slots:
 
 class Demo:
     """A model with the student's layers, and what it does.
-
-    Args:
-        checkpoint: The weights.
-        language: Of all sentences.
 
     Attributes:
         about: A sentence about the model.

@@ -50,7 +50,7 @@ def main() -> int:
     language = arguments.lang
     refused = problems(language)
     found = _probe(language) | refused
-    pieces = [_look_at(file, found.get(file, ""), language) for file in _expected()]
+    pieces = [_look_at(file, found.get(file, ""), language) for file in rubric.load().names_in]
     pieces += [Piece(file, refused[file]) for file in sorted(refused.keys() - {piece.file for piece in pieces})]
     print("\n".join(_page(pieces, language)), end="\n\n")
     if any(piece.problem for piece in pieces) and not arguments.anyway:
@@ -64,7 +64,7 @@ def main() -> int:
     except OSError as error:
         print(f"{arguments.out}: {error.strerror}")
         return 2
-    others = len(files) - sum((ROOT / file) in files for file in _expected())
+    others = len(files) - sum((ROOT / file) in files for file in rubric.load().names_in)
     print(say(language, "packed", zip=arguments.out, files=len(files), others=others))
     if practised:
         print(say(language, "packed_practice", file=MINE.relative_to(ROOT).as_posix()))
@@ -86,15 +86,6 @@ def pack(files: list[Path], out: Path) -> None:
 # ── Looking ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _expected() -> dict[str, list[str]]:
-    """The names that each file should define, by file."""
-    expected: dict[str, list[str]] = {}
-    for task in rubric.load().tasks:
-        for name, file in task.names.items():
-            expected.setdefault(file, []).append(name)
-    return expected
-
-
 def _look_at(file: str, problem: str, language: Language) -> Piece:
     path = ROOT / file
     if not path.is_file():
@@ -109,8 +100,8 @@ def _look_at(file: str, problem: str, language: Language) -> Piece:
 
 def _missing(file: str, language: Language) -> str:
     """That a file is missing, and which other file in src/ defines what it should: its name may be misspelled."""
-    definition = re.compile(rf"^(?:class|def) (?:{'|'.join(_expected()[file])})\b", re.MULTILINE)
-    others = (path for path in source_files() if path.relative_to(ROOT).as_posix() not in _expected())
+    definition = re.compile(rf"^(?:class|def) (?:{'|'.join(rubric.load().names_in[file])})\b", re.MULTILINE)
+    others = (path for path in source_files() if path.relative_to(ROOT).as_posix() not in rubric.load().names_in)
     found = next((path for path in others if definition.search(path.read_text("utf-8", "replace"))), None)
     if found is None:
         return say(language, "missing_file")
@@ -126,15 +117,15 @@ def _probe(language: Language) -> dict[str, str]:
     try:
         told = [*apart(_import_problems, language, start_s=IMPORT_LIMIT_S, next_s=IMPORT_LIMIT_S)]
     except TimeoutError:
-        return dict.fromkeys(_expected(), say(language, "too_long", seconds=IMPORT_LIMIT_S))
-    return told[0] if told else dict.fromkeys(_expected(), say(language, "exits"))
+        return dict.fromkeys(rubric.load().names_in, say(language, "too_long", seconds=IMPORT_LIMIT_S))
+    return told[0] if told else dict.fromkeys(rubric.load().names_in, say(language, "exits"))
 
 
 def _import_problems(tell: Callable[[dict[str, str]], None], language: Language) -> None:
     """Import each file by itself, so that a broken file is no problem of other files; tell the problems by file."""
     import_packages()
     found = {}
-    for file, names in _expected().items():
+    for file, names in rubric.load().names_in.items():
         try:
             module = import_module(module_of(file))
             if absent := tuple(name for name in names if not hasattr(module, name)):

@@ -157,14 +157,10 @@ def as_data(message: str) -> list[MessagePart]:
 
 
 def from_data(data: Any, clean: Callable[[str], str] = str) -> Message:
-    """The message that :func:`as_data` gave.
-
-    Args:
-        data: Untrusted, if it comes from a submission's worker.
-        clean: Applied to every text in it, and to numbers as they are told.
+    """The message that :func:`as_data` gave, ``clean`` applied to every text in it, and to numbers as they are told.
 
     Raises:
-        ValueError: If this is no such data.
+        ValueError: If this is no such data, as a submission's worker may send it.
     """
     parts = []
     for part in data if isinstance(data, list) else [None]:

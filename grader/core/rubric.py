@@ -224,11 +224,7 @@ class RubricError(UserError):
 
 
 def load_rubric(path: Path, reference: Path | None = None) -> Rubric:
-    """Read and check a rubric.
-
-    Args:
-        path: The file.
-        reference: The folder of the solution, which should hold every file that a task names; None skips this check.
+    """Read and check a rubric, and whether ``reference``, the folder of the solution, has every file of its tasks.
 
     Raises:
         RubricError: If a field is missing or unknown, an id is used twice, a text lacks a language, a misconception

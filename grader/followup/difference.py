@@ -41,6 +41,7 @@ class Cause(StrEnum):
 
 
 Decisions = Mapping[str, str]  # from what a decision is about, such as a property's id, to the decision in words
+GradeMove = tuple[str, float | None, float | None]  # a student's grade before and now; None where there is none
 SHORT = 8  # characters of a digest are enough to tell two apart
 
 
@@ -60,20 +61,6 @@ class PropertyChange:
     old: PropertyReport | None
     new: PropertyReport | None
     reasons: tuple[Reason, ...]
-
-
-@dataclass(frozen=True)
-class GradeMove:
-    """A student's grade before and now; None where there is none.
-
-    Attributes:
-        crossed: The thresholds between the two, by name, with the grade that each asks for.
-    """
-
-    student: str
-    old: float | None
-    new: float | None
-    crossed: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -131,7 +118,7 @@ def difference(
         kind = _kind(*points, bool(changes))
         reasons = reasons or tuple(_differing(old, new).values())
     elif grades:
-        kind = Kind.DROP if any((move.new or 0.0) < (move.old or 0.0) for move in grades) else Kind.RISE
+        kind = Kind.DROP if any((now or 0.0) < (before or 0.0) for _, before, now in grades) else Kind.RISE
         reasons = reasons or (Reason(Cause.POLICY),)
     elif decisions:
         kind = Kind.DECIDED

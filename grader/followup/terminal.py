@@ -12,7 +12,7 @@ from grader.core.messages import Sentences
 from grader.core.pages import WORDS
 from grader.core.rubric import Rubric
 
-from .difference import Decisions, Difference, GradeMove, Kind, PropertyChange, Reason, difference
+from .difference import Decisions, Difference, Kind, PropertyChange, Reason, difference
 
 word = Sentences(WORDS, Path(__file__).with_name("words.toml"))  # of outcomes, and of differences
 NONE: Final = "-"
@@ -32,7 +32,7 @@ def changed(old: GradedClass | None, new: GradedClass | None, submission: str, l
         for side in (old, new)
     )
     moves = [
-        _moved(student, before[student], grade, new.rubric.policy.thresholds)
+        (student, before[student], grade)
         for student, grade in now.items()
         if student in before and before[student] != grade
     ]
@@ -47,15 +47,6 @@ def _said(known: GradedClass, submission: str, language: str) -> Decisions:
         slot, text = one.slot, one.for_staff(known.rubric, language)
         found[slot] = f"{found[slot]} {text}" if slot in found else text
     return found
-
-
-def _moved(student: str, old: float | None, new: float | None, thresholds: Mapping[str, float]) -> GradeMove:
-    """A grade before and now, with the thresholds between them; a missing grade reaches no threshold."""
-    reached = [
-        {name for name, least in thresholds.items() if side is not None and side >= least} for side in (old, new)
-    ]
-    crossed = reached[0] ^ reached[1]
-    return GradeMove(student, old, new, tuple(threshold for threshold in thresholds.items() if threshold[0] in crossed))
 
 
 def print_differences(differences: Sequence[Difference], same: int | None, rubric: Rubric, lang: str) -> None:
@@ -86,9 +77,11 @@ def print_differences(differences: Sequence[Difference], same: int | None, rubri
 
 def _lines(found: Difference, rubric: Rubric, lang: str) -> Iterator[Line]:
     """What is printed below a submission: its grades, its properties, and the reasons."""
-    for move in found.grades:  # where they are something else than the points, or cross a threshold
-        if move.crossed or (move.old, move.new) != (found.old, found.new):
-            yield f"    {_grade(move, lang)}", ""
+    for student, old, new in found.grades:  # where they are something else than the points, or cross a threshold
+        crossed = [*_crossed(old, new, rubric.policy.thresholds, lang)]
+        if crossed or (old, new) != (found.old, found.new):
+            grade = _arrow(NONE if side is None else f"{side:g}" for side in (old, new))
+            yield f"    {'; '.join([word(lang, 'grade', student=student, sides=grade), *crossed])}", ""
     for change in found.changes:
         outcomes = _arrow(word(lang, side.outcome) if side else NONE for side in (change.old, change.new))
         yield f"    {title(change, rubric, lang)}: {outcomes}, {_worth(change)}", ""
@@ -108,11 +101,12 @@ def _points(difference: Difference, language: str) -> str:
     return _arrow(told[status] if value is None else f"{value:g}" for value, status in sides)
 
 
-def _grade(move: GradeMove, language: str) -> str:
-    sides = _arrow(NONE if side is None else f"{side:g}" for side in (move.old, move.new))
-    way = "reached" if (move.new or 0) > (move.old or 0) else "missed"
-    crossed = [word(language, way, threshold=name, least=least) for name, least in move.crossed]
-    return "; ".join([word(language, "grade", student=move.student, sides=sides), *crossed])
+def _crossed(old: float | None, new: float | None, thresholds: Mapping[str, float], language: str) -> Iterator[str]:
+    """The thresholds between two grades; a missing grade reaches none."""
+    for name, least in thresholds.items():
+        before, now = (side is not None and side >= least for side in (old, new))
+        if before != now:
+            yield word(language, "reached" if now else "missed", threshold=name, least=least)
 
 
 def title(change: PropertyChange, rubric: Rubric, language: str) -> str:

@@ -7,7 +7,6 @@ Steps and baselines are measured in turn, three times, so that a machine that sl
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import json
 import os
@@ -25,17 +24,18 @@ from concurrent.futures import ProcessPoolExecutor
 from itertools import repeat, takewhile
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
+
+import typer
 
 from grader.assignment import ASSIGNMENT
-from grader.core.cli.terminal import ERR, follow
+from grader.core.cli.terminal import ERR, follow, in_one_line
 from grader.core.intake.discover import discover
 from grader.core.intake.reading_process import Reader
 from grader.core.intake.submission import Submission
 from grader.core.results.database import LEDGER, opened
 from grader.core.run.class_run import Run
 from grader.core.settings import Settings
-from grader.lab import one_line
 from grader.lab.processes import cpu_s, descendants, memory_mib
 
 SETTINGS = Settings(ASSIGNMENT, device="cpu", language="en")
@@ -272,13 +272,12 @@ def page(size: int) -> Iterator[str]:
         yield f"| {name} | {wall:.4f} | {cpu:.4f} | {wall / torch.wall_s:.3f} | {wall / one.wall_s:.3f} |"
 
 
+def main(size: Annotated[int, typer.Argument(help="Submissions in the class, of the same mix.")] = 400) -> None:
+    """Measure each step of grading, and write the page."""
+    _ = ASSIGNMENT.rubric  # one that contradicts itself ends the command before a judge starts
+    lines = page(size)
+    (ASSIGNMENT.root / "grader/docs/performance.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="python -m grader.lab.bench", description=__doc__)
-    parser.add_argument(
-        "size", type=int, nargs="?", default=400, help="submissions in the class, of the same mix (%(default)s)"
-    )
-    chosen = parser.parse_args()
-    with one_line():
-        _ = ASSIGNMENT.rubric  # one that contradicts itself ends the command before a judge starts
-        lines = page(chosen.size)
-        (ASSIGNMENT.root / "grader/docs/performance.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    typer.run(in_one_line(main))

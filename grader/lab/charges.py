@@ -6,26 +6,26 @@ exactly, and how many get a hint that names another cause.
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from typing import Annotated
 
 import torch
+import typer
 
 from grader.assignment import ASSIGNMENT
 from grader.assignment.corpus.variants import all_variants, submission
 from grader.assignment.corpus.variants.slips import SLIPS, combined_styles, sampled_pairs
 from grader.assignment.diagnose import diagnose
-from grader.core.judge.devices import devices
-from grader.core.judge.hidden_tests import HiddenTests
+from grader.core.cli.terminal import in_one_line
 from grader.core.judge.judging import run_tests
 from grader.core.judge.student import Student
 from grader.core.results import outcome
 from grader.core.results.outcome import CaseResult, Outcome
 from grader.core.sandbox.handle import InProcessWorker
 from grader.core.sandbox.limits import Limits
+from grader.lab.verify.variants import hidden_tests
 from grader.specimens.variants import Variant
 
 KINDS = ("variants", "slips", "pairs", "valid")
@@ -36,8 +36,6 @@ class Charge:
     """The verdict on a submission with a known cause.
 
     Attributes:
-        kind: One of ``KINDS``.
-        variant: The submission.
         lost: The properties that it lost.
         named: The misconception named for each of them that has one.
     """
@@ -95,17 +93,11 @@ def task_of(variant: Variant) -> str:
     return next(task.id for task in ASSIGNMENT.rubric.tasks if variant.piece in task.names)
 
 
-@cache
-def hidden_tests(task: str) -> HiddenTests:
-    """The hidden tests of a task, on all devices; they are collected once."""
-    return HiddenTests(ASSIGNMENT, devices("auto"), 0, ASSIGNMENT.rubric.only(task).properties)
-
-
 def judged(variant: Variant) -> tuple[Student, list[CaseResult]]:
     """The submission as a student, and the outcome of each case of its task."""
     with warnings.catch_warnings(action="ignore"):  # a student's code may warn
         student = Student(variant.files, InProcessWorker, ASSIGNMENT.rubric, Limits(submission_s=1e6))
-        return student, run_tests(hidden_tests(task_of(variant)), student)
+        return student, run_tests(hidden_tests(ASSIGNMENT, 0, task_of(variant)), student)
 
 
 def charge(kind: str, variant: Variant) -> Charge:
@@ -145,18 +137,17 @@ def line(charge: Charge) -> str:
     return " ".join(parts)
 
 
-def main() -> None:
+def main(
+    kinds: Annotated[list[str] | None, typer.Argument(help=f"Of {', '.join(KINDS)}. Default: all.")] = None,
+    every: Annotated[int, typer.Option(help="Every n-th pair.")] = 25,
+    task: Annotated[str, typer.Option(help="Only one task, such as task1.")] = "",
+    match: Annotated[str, typer.Option(help="Only names that contain this.")] = "",
+) -> None:
     """Judge the submissions that the options choose, and print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("kinds", nargs="*", default=list(KINDS), metavar="KIND", help=f"of {', '.join(KINDS)}")
-    parser.add_argument("--every", type=int, default=25, help="every n-th pair (default: %(default)s)")
-    parser.add_argument("--task", help="only one task, such as task1")
-    parser.add_argument("--match", default="", help="only names that contain this")
-    options = parser.parse_args()
     torch.set_num_threads(1)
     charges = []
-    for kind, variant in subjects(options.kinds, options.every):
-        if options.task in (None, task_of(variant)) and options.match in variant.name:
+    for kind, variant in subjects(kinds or KINDS, every):
+        if task in ("", task_of(variant)) and match in variant.name:
             charges.append(found := charge(kind, variant))
             if not found.exact or found.wrong_hints:
                 print(line(found), flush=True)
@@ -164,4 +155,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(in_one_line(main))

@@ -22,7 +22,9 @@ def verify(
     jobs: Annotated[int, typer.Option(min=1, help="Judges to run in parallel.")] = os.cpu_count() or 1,
 ) -> None:
     """Test the grader on submissions and attacks with known outcomes, and write the kill table."""
-    from .verify import Result, judged, page, rounds, summary  # imports torch
+    from .verify import judged, rounds  # these import torch
+    from .verify.attacks import Attempt
+    from .verify.page import Result, page, summary
 
     prepare(out.parent)
     results: list[Result] = []
@@ -30,7 +32,8 @@ def verify(
         for round_ in rounds(chosen(), range(seeds), all_styles):
             for result in follow(judged(round_, jobs), round_.title, len(round_.items), ERR):
                 if result.problem:
-                    say(f"✗ {result.label}: {result.problem}", "red")
+                    where = result.isolation if isinstance(result, Attempt) else f"seed {result.seed}"
+                    say(f"✗ {result.name}, {where}: {result.problem}", "red")
                 results.append(result)
     out.write_text(page(chosen(), results), encoding="utf-8")
     for line in summary(results):

@@ -84,10 +84,7 @@ def of_code(source: str) -> Iterator[Fingerprint]:
 def shape(tree: ast.stmt | ast.expr, least: int, *, numbers: bool = True) -> str | None:
     """The nodes of a tree, its names numbered in order of appearance; None if there are fewer than ``least``.
 
-    Args:
-        tree: A statement or an expression.
-        least: The number of nodes below which two trees are alike by chance.
-        numbers: Whether the values of numbers count.
+    Two smaller trees are alike by chance. Without ``numbers``, their values do not count.
     """
     nodes = [node for node in ast.walk(tree) if not isinstance(node, ast.expr_context | ast.operator)]
     if len(nodes) < least:

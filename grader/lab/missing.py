@@ -5,20 +5,20 @@ Each line names a file and what to write into it. Files are read, not run; tests
 
 from __future__ import annotations
 
-import argparse
 import ast
 import re
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+
+import typer
 
 from grader import PACKAGE
 from grader.assignment import ASSIGNMENT
 from grader.core.assignment import Assignment
+from grader.core.cli.terminal import in_one_line
 from grader.core.messages import read_words
 from grader.core.results.views import tables
 from grader.core.rubric import LANGUAGES, Task
-from grader.lab import one_line
 
 MARK = re.compile(r'mark\.rubric\("(\w+)"\)')
 BREAKS, VALID = re.compile(r'\bbreaks="([^"]*)"'), re.compile(r'@valid\("(\w+)')
@@ -38,11 +38,11 @@ def missing(assignment: Assignment) -> Iterator[str]:
     yield from missing_phrases(assignment)
 
 
-def main() -> int:
+def main() -> None:
     """Print the lines; the exit status is 1 if there are any."""
     lines = list(missing(ASSIGNMENT))
     print("\n".join(lines), end="\n" * bool(lines))
-    return bool(lines)
+    raise typer.Exit(bool(lines))
 
 
 def _missing_code(assignment: Assignment, task: Task, number: int) -> Iterator[str]:
@@ -214,6 +214,4 @@ def _text(path: Path) -> str:
 
 
 if __name__ == "__main__":
-    argparse.ArgumentParser(prog="python -m grader.lab.missing", description=__doc__).parse_args()
-    with one_line():
-        sys.exit(main())
+    typer.run(in_one_line(main))

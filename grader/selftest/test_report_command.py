@@ -30,7 +30,7 @@ from grader.core.cli.terminal import LINE_EVERY
 from grader.core.judge.judge import Judge
 from grader.core.results.files import write_json
 from grader.core.results.outcome import Outcome
-from grader.core.results.report import SCHEMA_VERSION, Report, Summary, SummaryLine, summary_line
+from grader.core.results.report import SCHEMA_VERSION, Report, Summary
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest.class_reports import drawn, graded, ungraded, write
 from grader.selftest.reports import report
@@ -202,12 +202,6 @@ def test_a_real_report_obeys_the_published_schema(grader: Judge, tmp_path: Path)
         jsonschema.validate(data | {"score": "many"}, schema)
     with pytest.raises(jsonschema.ValidationError, match="Additional properties are not allowed"):
         jsonschema.validate(data | {"grade": "A"}, schema)
-
-
-def test_a_summary_with_the_decisions_of_an_earlier_version_is_read_and_written_without_them() -> None:
-    line = summary_line(report("someone")).model_dump(mode="json")
-    for before in (None, {"score": 9.0, "bonus": 0.0, "decisions": []}):
-        assert SummaryLine.model_validate(line | {"decided": before}, strict=False).model_dump(mode="json") == line
 
 
 def test_a_file_is_written_whole_with_a_mode_that_others_can_read(tmp_path: Path) -> None:

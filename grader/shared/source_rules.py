@@ -44,7 +44,6 @@ class Problem:
 
     Attributes:
         code: ``own_import`` or ``newer_syntax``.
-        line: The number of the line, from 1.
         fields: Values for the message with that code.
     """
 

@@ -31,12 +31,9 @@ class MismatchError(AssertionError):
         received: Tensor | None = None,
         where: Iterable[tuple[str, dict[str, object]]] = (),
     ) -> None:
-        """Keep the ``parts``: for every line of the message, its key and fields.
+        """Keep the ``parts``: for every line of the message, its key and fields; ``where`` has more, for those who ask.
 
-        Args:
-            parts: What everybody reads.
-            received: The tensor whose values are wrong, if they are what is wrong.
-            where: Further lines, for students who ask where to look.
+        ``received`` is the tensor whose values are wrong, if they are what is wrong.
         """
         super().__init__()
         self.parts = parts
@@ -65,12 +62,9 @@ def assert_equal(received: object, expected: Tensor) -> None:
 
 
 def assert_close(received: object, expected: Tensor, limit: Tensor) -> None:
-    """Check shape and values of ``received``.
+    """Check shape and values of ``received``, whatever the device and dtype of ``expected``.
 
-    Args:
-        received: What the student's code returned; an object of any type.
-        expected: The right values, on any device and in any dtype.
-        limit: How far each value may be off, broadcastable to ``expected``; see below.
+    ``limit`` says how far each value may be off, broadcastable to ``expected``; see below.
 
     Raises:
         MismatchError: If ``received`` is no tensor, has another shape, or a value that is wrong or not finite.
@@ -109,13 +103,7 @@ def gradient(of: Words) -> AbstractContextManager[None]:
 
 
 def assert_rows(received: object, expected: Tensor, ids: Tensor) -> None:
-    """Check that every id has exactly its row of ``expected``; the message names the ids that have not.
-
-    Args:
-        received: What the student's code returned; an object of any type.
-        expected: ``[*ids.shape, e]``.
-        ids: The id of each row.
-    """
+    """Check that every id has exactly its row of ``expected: [*ids.shape, e]``; the message names those that do not."""
     __tracebackhide__ = True
     try:
         assert_equal(received, expected)

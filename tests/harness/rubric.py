@@ -23,11 +23,7 @@ class RubricError(Refused):
 
 @dataclass(frozen=True)
 class Property:
-    """A requirement that a solution meets or not, and the points that it earns.
-
-    Attributes:
-        question: What is asked at a failure.
-    """
+    """A requirement that a solution meets or not, the points that it earns, and the question at a failure."""
 
     id: str
     points: float
@@ -37,11 +33,7 @@ class Property:
 
 @dataclass(frozen=True)
 class Task:
-    """One task: what to build, in which files, and the properties that are asked of it.
-
-    Attributes:
-        names: From each name to the file in which it is to be defined.
-    """
+    """One task: the names to define, each with its file, and the properties that are asked of it."""
 
     id: str
     number: int
@@ -61,6 +53,14 @@ class Rubric:
     def property(self, name: str) -> Property:
         """Return the property with that id."""
         return next(prop for prop in self.task_of[name].properties if prop.id == name)
+
+    @cached_property
+    def names_in(self) -> Mapping[str, list[str]]:
+        """The names that each file should define, by file."""
+        files = {file: [] for task in self.tasks for file in task.names.values()}
+        for name, file in (item for task in self.tasks for item in task.names.items()):
+            files[file].append(name)
+        return files
 
     @cached_property
     def task_of(self) -> Mapping[str, Task]:

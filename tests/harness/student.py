@@ -146,7 +146,7 @@ def import_packages() -> list[BaseException]:
             stand_in = ModuleType(name)
             stand_in.__path__ = [str(ROOT.joinpath(*name.split(".")))]
             sys.modules[name] = stand_in
-    for name in map(module_of, sorted(_files())):
+    for name in map(module_of, sorted(rubric.load().names_in)):
         try:
             with time_limit(limit_s, ""):
                 importlib.import_module(name)
@@ -178,12 +178,8 @@ def module_of(file: str) -> str:
 
 def packages() -> list[str]:
     """The names of the packages that hold the files of the assignment, each after its parent package."""
-    folders = {folder for file in _files() for folder in PurePosixPath(file).parents if folder.name}
+    folders = {folder for file in rubric.load().names_in for folder in PurePosixPath(file).parents if folder.name}
     return sorted(".".join(folder.parts) for folder in folders)
-
-
-def _files() -> set[str]:
-    return {file for task in rubric.load().tasks for file in task.names.values()}
 
 
 def source_files() -> list[Path]:

@@ -26,11 +26,7 @@ from .terminal import command, say
 
 @dataclass(frozen=True)
 class Walk(Page):
-    """The page of one run of a watch.
-
-    Attributes:
-        memory: A file with the properties that passed before; there is none at first.
-    """
+    """The page of one run of a watch; the file ``memory`` has the properties that passed before, if there was a run."""
 
     memory: Path = Path()
 

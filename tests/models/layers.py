@@ -117,11 +117,7 @@ def stopping(name: str, file: str, language: Language) -> Iterator[None]:
 
 
 class Desk:
-    """Makes layers of the student's classes, with the weights of a model, and keeps a report on each class.
-
-    Args:
-        language: Of the reports.
-    """
+    """Makes layers of the student's classes, with the weights of a model, and keeps a report on each class."""
 
     def __init__(self, language: Language) -> None:
         """Make nothing yet."""

@@ -38,11 +38,9 @@ def weights(file: Any, *names: str) -> Tensor:
 
 
 class Llama:
-    """Predicts the next token from those before it.
+    """Predicts the next token from those before it, with the weights of a ``gguf.GGUFReader``.
 
-    Args:
-        file: With the weights, a ``gguf.GGUFReader``.
-        progress: Told the share of the weights that is read, from time to time.
+    ``progress`` is told the share of them that is read, from time to time.
 
     Attributes:
         sizes: Of the model.
@@ -87,10 +85,7 @@ class Llama:
     def states(self, slots: Slots, ids: Tensor, cache: Cache | None = None) -> Iterator[Tensor]:
         """What each layer makes of ids ``[1, s]``: after the embedding, after each block, and after the last norm.
 
-        Args:
-            slots: The layers to use.
-            ids: All positions, or the one after those in ``cache``.
-            cache: Extended by these positions.
+        The ids are all positions, or the one after those in ``cache``, which is extended by them.
         """
         x = slots.embed(ids)
         yield x
@@ -166,9 +161,7 @@ def norms(model: Llama, gammas: Tensor) -> list[Layer]:
 class Turns:
     """Takes neighbouring features as complex numbers, and multiplies each by a power of its own unit number.
 
-    Args:
-        head_dim: Features of a head.
-        base: The last pair turns almost this many times more slowly than the first.
+    The last pair turns almost ``base`` times more slowly than the first.
     """
 
     def __init__(self, head_dim: int, base: int) -> None:
@@ -204,12 +197,7 @@ SHORT_BASE, LONG_BASE = 1839, 7692.4
 
 @dataclass(frozen=True)
 class Look:
-    """What a model makes of a text.
-
-    Attributes:
-        states: After the embedding, each block and the last norm, ``[s, hidden]``.
-        perplexity: The exponential of the mean loss.
-    """
+    """What a model makes of a text: ``states: [s, hidden]`` after the embedding, each block and the last norm."""
 
     states: Sequence[Tensor]
     perplexity: float
@@ -227,12 +215,7 @@ class Look:
 
 
 class Pieces:
-    """Slots of a model for the student's layers.
-
-    Args:
-        model: With the published weights.
-        ranks: Over how many ranks the table is split; 0 for whole.
-        language: Of reports.
+    """Slots of a model for the student's layers, with the table split over so many ranks, or whole for 0.
 
     Attributes:
         desk: Where the layers were made, with a report on each.

@@ -33,13 +33,7 @@ def say(language: Language, key: str, **fields: object) -> str:
 
 @dataclass(frozen=True)
 class Curve:
-    """Values at equally many positions each.
-
-    Attributes:
-        key: Of its name, and of its style in the page.
-        name: In the legend.
-        values: From the first position to the last.
-    """
+    """Values at equally many positions each; ``key`` is that of its name, and of its style in the page."""
 
     key: str
     name: str

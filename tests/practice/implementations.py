@@ -26,13 +26,22 @@ def right_1(documents: Tensor, window: int, sinks: int = 0) -> Tensor:
     Raises:
         ValueError: If ``window < 1`` or ``sinks < 0``.
     """
-    if window < 1 or sinks < 0:
+    _refuse(window, sinks)
+    back, same, earlier = _compared(documents)
+    return same & (back >= 0) & ((back < window) | (earlier < sinks))
+
+
+def _refuse(window: int, sinks: int, least: int = 1) -> None:
+    if window < least or sinks < 0:
         raise ValueError(f"window={window} has to be at least 1, and sinks={sinks} at least 0.")
+
+
+def _compared(documents: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """How far back ``j`` is from ``i``, whether both are in one document, and how many of that come before ``j``."""
     place = torch.arange(len(documents))
     back = place[:, None] - place[None, :]
     same = documents[:, None] == documents[None, :]
-    earlier = (same & (back > 0)).sum(dim=1)  # tokens of the same document before each one
-    return same & (back >= 0) & ((back < window) | (earlier[None, :] < sinks))
+    return back, same, (same & (back > 0)).sum(dim=1)
 
 
 def right_2(documents: Tensor, window: int, sinks: int = 0) -> Tensor:
@@ -56,13 +65,9 @@ def wrong_1(documents: Tensor, window: int, sinks: int = 0) -> Tensor:
 
     窗口究竟到哪里为止？请比较窗口内的最后一个位置和窗口外的第一个位置。
     """
-    if window < 1 or sinks < 0:
-        raise ValueError(f"window={window} has to be at least 1, and sinks={sinks} at least 0.")
-    place = torch.arange(len(documents))
-    back = place[:, None] - place[None, :]
-    same = documents[:, None] == documents[None, :]
-    earlier = (same & (back > 0)).sum(dim=1)
-    return same & (back >= 0) & ((back <= window) | (earlier[None, :] < sinks))
+    _refuse(window, sinks)
+    back, same, earlier = _compared(documents)
+    return same & (back >= 0) & ((back <= window) | (earlier < sinks))
 
 
 def wrong_2(documents: Tensor, window: int, sinks: int = 0) -> Tensor:
@@ -70,13 +75,9 @@ def wrong_2(documents: Tensor, window: int, sinks: int = 0) -> Tensor:
 
     `sinks` 不为 0 时，token 可以看到它后面的 token 吗？
     """
-    if window < 1 or sinks < 0:
-        raise ValueError(f"window={window} has to be at least 1, and sinks={sinks} at least 0.")
-    place = torch.arange(len(documents))
-    back = place[:, None] - place[None, :]
-    same = documents[:, None] == documents[None, :]
-    earlier = (same & (back > 0)).sum(dim=1)
-    return same & (((back >= 0) & (back < window)) | (earlier[None, :] < sinks))
+    _refuse(window, sinks)
+    back, same, earlier = _compared(documents)
+    return same & (((back >= 0) & (back < window)) | (earlier < sinks))
 
 
 def wrong_3(documents: Tensor, window: int, sinks: int = 0) -> Tensor:
@@ -84,12 +85,9 @@ def wrong_3(documents: Tensor, window: int, sinks: int = 0) -> Tensor:
 
     sink 是谁的开头几个 token？请试试含有多个文档的序列。
     """
-    if window < 1 or sinks < 0:
-        raise ValueError(f"window={window} has to be at least 1, and sinks={sinks} at least 0.")
-    place = torch.arange(len(documents))
-    back = place[:, None] - place[None, :]
-    same = documents[:, None] == documents[None, :]
-    return same & (back >= 0) & ((back < window) | (place[None, :] < sinks))
+    _refuse(window, sinks)
+    back, same, _ = _compared(documents)
+    return same & (back >= 0) & ((back < window) | (torch.arange(len(documents)) < sinks))
 
 
 def wrong_4(documents: Tensor, window: int, sinks: int = 0) -> Tensor:
@@ -97,14 +95,9 @@ def wrong_4(documents: Tensor, window: int, sinks: int = 0) -> Tensor:
 
     同一文档的 token 被隔开时，约定是怎么说的？
     """
-    if window < 1 or sinks < 0:
-        raise ValueError(f"window={window} has to be at least 1, and sinks={sinks} at least 0.")
-    place = torch.arange(len(documents))
-    back = place[:, None] - place[None, :]
-    run = torch.cumsum(torch.diff(documents, prepend=documents[:1]) != 0, dim=0)
-    same = run[:, None] == run[None, :]
-    earlier = (same & (back > 0)).sum(dim=1)
-    return same & (back >= 0) & ((back < window) | (earlier[None, :] < sinks))
+    _refuse(window, sinks)
+    back, same, earlier = _compared(torch.cumsum(torch.diff(documents, prepend=documents[:1]) != 0, dim=0))
+    return same & (back >= 0) & ((back < window) | (earlier < sinks))
 
 
 def wrong_5(documents: Tensor, window: int, sinks: int = 0) -> Tensor:
@@ -112,13 +105,9 @@ def wrong_5(documents: Tensor, window: int, sinks: int = 0) -> Tensor:
 
     哪些条件对 sink 也成立？请看看别的文档的 sink。
     """
-    if window < 1 or sinks < 0:
-        raise ValueError(f"window={window} has to be at least 1, and sinks={sinks} at least 0.")
-    place = torch.arange(len(documents))
-    back = place[:, None] - place[None, :]
-    same = documents[:, None] == documents[None, :]
-    earlier = (same & (back > 0)).sum(dim=1)
-    return (back >= 0) & (same & (back < window) | (earlier[None, :] < sinks))
+    _refuse(window, sinks)
+    back, same, earlier = _compared(documents)
+    return (back >= 0) & (same & (back < window) | (earlier < sinks))
 
 
 def wrong_6(documents: Tensor, window: int, sinks: int = 0) -> Tensor:
@@ -126,10 +115,6 @@ def wrong_6(documents: Tensor, window: int, sinks: int = 0) -> Tensor:
 
     哪些参数应当抛出异常？你试过其中最接近边界的那个吗？
     """
-    if window < 0 or sinks < 0:
-        raise ValueError(f"window={window} has to be at least 1, and sinks={sinks} at least 0.")
-    place = torch.arange(len(documents))
-    back = place[:, None] - place[None, :]
-    same = documents[:, None] == documents[None, :]
-    earlier = (same & (back > 0)).sum(dim=1)
-    return same & (back >= 0) & ((back < window) | (earlier[None, :] < sinks))
+    _refuse(window, sinks, least=0)
+    back, same, earlier = _compared(documents)
+    return same & (back >= 0) & ((back < window) | (earlier < sinks))

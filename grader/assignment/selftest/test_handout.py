@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 import torch
+import typer
 
 from grader.assignment import ASSIGNMENT
+from grader.core.cli.terminal import in_one_line
 from grader.core.messages import Sentences
 from grader.core.pages import WORDS
 from grader.core.results.outcome import Outcome
@@ -239,10 +241,10 @@ def test_a_formula_that_cannot_be_written_is_named_with_its_page(
             page.write("\n$$\\begin{aligned} a &= b \\end{aligned}$$\n")
     monkeypatch.setattr(sys, "argv", ["handout", "--out", str(source.parent / "out"), "--source", str(source)])
     with pytest.raises(SystemExit, match="2"):
-        command.main()
+        typer.run(in_one_line(command.main))
     (line,) = capsys.readouterr().err.splitlines()
     broken = source / LANGUAGES[0] / "submit.md"
-    assert line.startswith(rf"{broken}: latex2mathml cannot parse $\begin{{aligned}} a &= b \end{{aligned}}$")
+    assert line.startswith(rf"grader: {broken}: latex2mathml cannot parse $\begin{{aligned}} a &= b \end{{aligned}}$")
 
 
 @needs_browser
@@ -275,7 +277,8 @@ def test_without_a_browser_or_a_font_one_line_says_so_and_all_else_is_written(
     monkeypatch.setattr(book, "BROWSERS", () if lacks == "BROWSERS" else (sys.executable,))
     monkeypatch.setattr(book, "has_chinese_font", lambda: False)
     monkeypatch.setattr(sys, "argv", ["handout", "--out", str(tmp_path / "out")])
-    command.main()
+    with pytest.raises(SystemExit, match="0"):
+        typer.run(in_one_line(command.main))
     lines = capsys.readouterr().err.splitlines()
     assert lines[-1] == f"handout: {tmp_path / 'out' / 'zh' / 'handout.pdf'} was not written: {said}"
     assert "and printed nothing" in lines[0] or lacks == "BROWSERS", "It was not a browser."
@@ -289,6 +292,6 @@ def test_pages_that_disagree_are_not_rendered(
     out = source.parent / "out"
     monkeypatch.setattr(sys, "argv", ["handout", "--out", str(out), "--source", str(source)])
     with pytest.raises(SystemExit, match="2"):
-        command.main()
+        typer.run(in_one_line(command.main))
     assert "nothing was written" in capsys.readouterr().err
     assert not out.exists()

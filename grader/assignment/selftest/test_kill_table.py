@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+import typer
 
 from grader.assignment import ASSIGNMENT
 from grader.core.judge.judge import Judge
@@ -60,7 +61,9 @@ def test_a_variant_that_could_not_be_graded_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], grader: Judge
 ) -> None:
     monkeypatch.setattr(gallery, "graded", lambda variants, _: {n: grader.give_up(n, "no memory") for n in variants})
-    assert gallery.main(["--out", str(tmp_path / "gallery.html"), NAME]) == 1
+    with pytest.raises(typer.Exit) as ended:
+        gallery.main([NAME], tmp_path / "gallery.html")
+    assert ended.value.exit_code == 1
     assert f"{NAME}: grader_error: no memory" in capsys.readouterr().out
 
 
@@ -70,8 +73,9 @@ def test_a_blind_test_hides_what_the_mistakes_are_called(
     monkeypatch.setattr(
         gallery, "graded", lambda variants, _: {n: grader.grade(submission(v.files, n)) for n, v in variants.items()}
     )
-    chosen = ["--blind", "2", "--seed", "3", "wrong.rotary"]
-    assert gallery.main(["--out", str(tmp_path / "gallery.html"), *chosen]) == 0
+    with pytest.raises(typer.Exit) as ended:
+        gallery.main(["wrong.rotary"], tmp_path / "gallery.html", blind=2, seed=3)
+    assert ended.value.exit_code == 0
     questions, answers = ((tmp_path / name).read_text() for name in ("gallery.html", "gallery.answers.txt"))
     assert str(tmp_path / "gallery.html") in capsys.readouterr().out
     names = [line.split()[1].rstrip(":").rpartition(".")[2] for line in answers.splitlines()]

@@ -9,15 +9,17 @@ from typing import Any
 
 import pytest
 import torch
+import typer
 
 from grader.assignment import ASSIGNMENT
 from grader.assignment.corpus.answers import Probe, alike
 from grader.core.judge.devices import devices
 from grader.core.judge.hidden_tests import HiddenTests
 from grader.core.rubric import Rubric
-from grader.lab.mutants import Mutant, __main__, mutants
+from grader.lab.mutants import __main__
 from grader.lab.mutants.__main__ import MutantJudge, Verdict, page, problems, read_table
 from grader.lab.mutants.behaviour import Comparison
+from grader.lab.mutants.mutants import Mutant, mutants
 
 NORM = "src/modeling/norm.py"
 WRONG = "mean_square + self.eps", "mean_square - self.eps"
@@ -235,6 +237,8 @@ def test_the_command_fails_over_an_unexplained_survivor(
     monkeypatch.setattr(__main__, "sources", lambda: {"ref": {}})
     for table, status in (({"Rounding.": [SURVIVOR.mutant.name]}, 0), ({}, 1)):
         monkeypatch.setattr(__main__, "read_table", lambda table=table: table)
-        assert __main__.main() == status
+        with pytest.raises(typer.Exit) as ended:
+            __main__.main()
+        assert ended.value.exit_code == status
         assert "2 wrong mutants, 1 caught (50.0%)" in capsys.readouterr().out
         assert place.read_text().startswith("# Mutants of right submissions")

@@ -69,7 +69,6 @@ class Prepared:
     """Grades that are ready to be written.
 
     Attributes:
-        known: The class.
         made: The files, and a row for each student.
         lower: The grades that are lower than they were.
     """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from functools import wraps
 from typing import Annotated, Any
 
 import typer
@@ -17,7 +16,7 @@ from .export import export
 from .grade import grade
 from .report import report
 from .show import show
-from .terminal import chosen, ending, fail, say
+from .terminal import chosen, fail, in_one_line, say
 
 EVERY_DAY = ("grade", "review", "export", "return")  # from the deadline to the students, in this order
 MORE = "More"
@@ -33,7 +32,7 @@ def program(features: Iterable[str]) -> typer.Typer:
     app = typer.Typer(add_completion=False, no_args_is_help=True)
 
     @app.callback()
-    @_in_one_line
+    @in_one_line
     def begin(
         version: Annotated[
             bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_version)
@@ -53,7 +52,7 @@ def program(features: Iterable[str]) -> typer.Typer:
     panels |= {"show": MORE, "report": MORE} | dict.fromkeys(EVERY_DAY, "Every day")
     for name in dict.fromkeys((*EVERY_DAY, *commands)):
         if name in commands:
-            app.command(name, cls=_Once, rich_help_panel=panels[name])(_in_one_line(commands[name]))
+            app.command(name, cls=_Once, rich_help_panel=panels[name])(in_one_line(commands[name]))
     return app
 
 
@@ -69,17 +68,6 @@ class _Once(TyperCommand):
             if times > 1 and param.default is None and not param.multiple and "--out" not in param.opts:
                 fail(f"{param.opts[0]}: given {times} times, and only the last would count. Give it once.")
         return super().parse_args(ctx, args)
-
-
-def _in_one_line(command: Callable[..., None]) -> Callable[..., None]:
-    """The command, which ends with one line after a :class:`UserError`, a file that cannot be used, or Ctrl-C."""
-
-    @wraps(command)
-    def run(*arguments: object, **options: object) -> None:
-        with ending(stopped="stopped."):
-            command(*arguments, **options)
-
-    return run
 
 
 def _version(wanted: bool) -> None:

@@ -7,7 +7,7 @@ import locale
 import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, NoReturn, TypeVar
@@ -125,6 +125,17 @@ def ending(
         if not (named := error.filename or place):
             raise  # of no file: a mistake in the grader, whose traceback is needed
         fail(f"{named}: {error.strerror}.{advice}", code)
+
+
+def in_one_line(command: Callable[..., None]) -> Callable[..., None]:
+    """The command, which ends with one line after a :class:`UserError`, a file that cannot be used, or Ctrl-C."""
+
+    @wraps(command)
+    def run(*arguments: object, **options: object) -> None:
+        with ending(stopped="stopped."):
+            command(*arguments, **options)
+
+    return run
 
 
 writing = partial(

@@ -60,12 +60,7 @@ class Row(StudentGrade):
 
 @dataclass(frozen=True)
 class Request:
-    """What an exporter may ask for.
-
-    Attributes:
-        template: The bytes of a file downloaded from the platform.
-        assignment_id: The number that the platform gives the assignment.
-    """
+    """What an exporter may ask for: the bytes of a downloaded file, and the platform's number of the assignment."""
 
     rubric: Rubric
     template: bytes | None = None

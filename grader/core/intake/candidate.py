@@ -175,7 +175,7 @@ def safe_id(name: str) -> str:
     return safe
 
 
-_FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC  # macOS lacks O_PATH
 
 
 def _names(folder: Path) -> Iterator[str]:

@@ -81,10 +81,9 @@ WHOLE = Part()
 
 @dataclass(frozen=True)
 class Found:
-    """A submission in an export: its id, its part of the export, and whose it is.
+    """A submission in an export.
 
-    Attributes:
-        claimed: Every name at the top of the export that belongs to this submission, whether it counts or not.
+    ``claimed`` is every name at the top of the export that belongs to this submission, whether it counts or not.
     """
 
     id: str

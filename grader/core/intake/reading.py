@@ -114,12 +114,8 @@ def _renamed(
 ) -> Iterator[Message]:
     """A concern for each file that may be a wanted one under another name; such a file is never used.
 
-    Args:
-        files: All files that were handed in.
-        used: Names of the files that already count as something.
-        wanted: Expected paths that are missing or hold only a stub, with what is wrong with each, as
-            :func:`~.layout.lacking` says it.
-        expected: The files that are asked for.
+    ``wanted`` has the expected paths that are missing or hold only a stub, with what is wrong with each, as
+    :func:`~.layout.lacking` says it; ``used``, the names of files that already count as something.
     """
     rest = [name for name in sorted(files) if name not in used]
     others = [*filter(may_be_source, rest), *filter(lacks_suffix, rest)][:MAX_FILES]

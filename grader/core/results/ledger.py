@@ -48,12 +48,10 @@ class Recorded:
 
 
 class Ledger:
-    """The ledger of one folder.
+    """The ledger of one folder, in an opened file.
 
-    Args:
-        connection: An opened ledger file.
-        details: The conditions of grading: everything but the submission that a report depends on.
-        view: The rubric and language in which reports are written; a result under another view counts as well.
+    ``details`` are the conditions of grading: everything but the submission that a report depends on. ``view`` is the
+    rubric and language in which reports are written; a result under another view counts as well.
     """
 
     def __init__(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -203,7 +203,6 @@ class SummaryLine(Rated):
         reason: Why it is not graded.
         practice: Null where no notebooks were graded.
         origin: As in the report.
-        decided: Only in summaries of earlier versions; nobody reads it.
     """
 
     id: str
@@ -215,7 +214,6 @@ class SummaryLine(Rated):
     reason: str | None = None
     practice: Practice | None = None
     origin: Origin | None = None
-    decided: dict[str, Any] | None = Field(default=None, exclude=True)
 
     @property
     def shown(self) -> str:

@@ -39,11 +39,9 @@ class Distribution:
 
 
 def distribution(values: Sequence[float], most: float | None = None) -> Distribution:
-    """The distribution of values; bins start at 0 and have a round width.
+    """The distribution of one or more values, none negative; bins start at 0 and have a round width.
 
-    Args:
-        values: At least one value, none negative.
-        most: The largest possible value, if there is one; values equal to it are counted in a bin of their own.
+    Values that are equal to ``most``, the largest possible value, are counted in a bin of their own.
     """
     top = max(values) if most is None else most
     width = _round_width(top or 1.0)

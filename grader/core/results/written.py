@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TypeVar
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field, ValidationError
 
 from grader.core.intake.candidate import NOWHERE, Candidate, Place
 from grader.core.intake.origin import absent
@@ -100,9 +100,6 @@ class Runs(Record):
     found: dict[str, Place] = Field(default_factory=dict)
 
 
-NOTED: TypeAdapter[Runs | Sources] = TypeAdapter(Runs | Sources)  # earlier versions noted one run alone
-
-
 def note(
     out: Path,
     paths: Iterable[Path],
@@ -131,8 +128,7 @@ def note(
 def noted(out: Path) -> Runs:
     """The noted places; empty if the file is missing or damaged."""
     with contextlib.suppress(OSError, ValidationError):
-        found = NOTED.validate_json((out / SOURCES).read_bytes())
-        return found if isinstance(found, Runs) else Runs(runs=[found])
+        return Runs.model_validate_json((out / SOURCES).read_bytes())
     return Runs(runs=[])
 
 

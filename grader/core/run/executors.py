@@ -74,8 +74,7 @@ class Job:
 class JudgePool:
     """The judge processes that this process has started; threads take them from here and put them back.
 
-    Attributes:
-        readied: How many judges have become ready so far.
+    ``readied`` counts those that have become ready so far.
     """
 
     def __init__(self) -> None:

@@ -7,11 +7,7 @@ from grader.core.settings import CannotGrade
 
 
 def open_executor(choice: str, jobs: int) -> Executor:
-    """An executor, ready for jobs.
-
-    Args:
-        choice: ``slurm``, or the address of a scheduler.
-        jobs: How many Slurm jobs to submit; otherwise unused.
+    """An executor, ready for jobs: so many Slurm jobs, or the scheduler at an address.
 
     Raises:
         CannotGrade: If it cannot be used here; the message has the remedy.

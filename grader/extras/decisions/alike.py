@@ -32,12 +32,9 @@ def alike(report: Report, properties: Collection[str], everyone: Mapping[str, Ca
 
 @dataclass(frozen=True)
 class Group:
-    """Submissions that lost a property by the same cause.
+    """Submissions that lost a property by the same cause, in the order of the class; ``key`` names them in addresses.
 
-    Attributes:
-        key: Names it in addresses.
-        mistake: The id of the recognised mistake; empty if there is none.
-        members: Ids, in the order of the class.
+    ``mistake`` is the id of the recognised mistake; empty if there is none.
     """
 
     key: str

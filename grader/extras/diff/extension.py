@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -63,12 +62,6 @@ def print_preview(out: Path, candidates: Sequence[Candidate], settings: Settings
 
 
 def policy_of(details: Sequence[Conditions]) -> Policy | None:
-    """The policy under which reports were last written; None where that is not known, or not the same for all.
-
-    Rules that have ended since, which older ledgers name, are left out.
-    """
+    """The policy under which reports were last written; None where that is not known, or not the same for all."""
     found = {conditions.get("policy", "") for conditions in details}
-    if len(found) != 1 or found == {""}:
-        return None
-    noted = json.loads(*found)
-    return Policy.model_validate({name: noted[name] for name in noted.keys() & Policy.model_fields.keys()})
+    return Policy.model_validate_json(*found) if len(found) == 1 and found != {""} else None

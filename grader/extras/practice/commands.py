@@ -12,7 +12,7 @@ from grader.core.cli.grade import LevelName, Roster, Source, found
 from grader.core.cli.terminal import ERR, EXIT_GRADER_ERROR, chosen, fail, follow, language_of, prepare, say, writing
 from grader.core.export.table import number
 from grader.core.intake.reading_process import Reader
-from grader.core.results.files import write_text
+from grader.core.results.files import write_json, write_text
 from grader.core.sandbox.limits import Level, Limits
 from grader.specimens.practice import Practice
 
@@ -48,7 +48,7 @@ def practice(
             judging = (judged(one, reader.read(one), exercise, server.start) for one in candidates)
             results = [*follow(judging, "running tests", len(candidates), ERR)]
             write_text(out / "practice.csv", table(results))
-            write_text(out / "practice.json", document(results, exercise, chosen().rubric.id))
+            write_json(out / "practice.json", document(results, exercise, chosen().rubric.id))
     for result in results:
         say(f"{result.id}: {number(result.points) or '-'}  {result.told(language)}")
     say(f"{len(results)} submissions: {out}/practice.csv")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,8 +96,8 @@ def table(results: Iterable[Result]) -> str:
     return written(rows)
 
 
-def document(results: Iterable[Result], practice: Practice, assignment: str) -> str:
-    """The class as JSON, with the tests that catch each implementation."""
+def document(results: Iterable[Result], practice: Practice, assignment: str) -> dict[str, object]:
+    """The class for JSON, with the tests that catch each implementation."""
     listed = [
         {
             "id": result.id,
@@ -112,5 +111,4 @@ def document(results: Iterable[Result], practice: Practice, assignment: str) -> 
         }
         for result in results
     ]
-    whole = {"assignment": assignment, "max_points": practice.points, "submissions": listed}
-    return json.dumps(whole, ensure_ascii=False, indent=1) + "\n"
+    return {"assignment": assignment, "max_points": practice.points, "submissions": listed}

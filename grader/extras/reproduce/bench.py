@@ -74,13 +74,7 @@ class _Noting:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """What came of a case.
-
-    Attributes:
-        result: As a judge has it.
-        exchanges: What was asked for, and what came back.
-        alone: Whether it came out so alone, and not only behind the property's other cases.
-    """
+    """What came of a case, as a judge has it: ``alone``, or only behind the other cases of its property."""
 
     result: CaseResult
     exchanges: Sequence[Exchange]

@@ -9,22 +9,20 @@ from __future__ import annotations
 
 import ast
 import sys
-import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from grader import SUBMITTED
-from grader.core.messages import say
 from grader.core.rubric import Rubric
+from grader.shared.source_rules import nodes_of
 
-MAX_CHARACTERS: Final = 100_000  # of source text; an honest file has less than a tenth of that
 MAX_SHOWN: Final = 120  # characters of a line of source, or of a name
 IMPORTING: Final = ("import_module", "__import__")
 
 
 class Unparsed(Exception):
-    """The file has no syntax tree; the argument is a message with the reason."""
+    """The file has no syntax tree."""
 
 
 @dataclass(frozen=True)
@@ -60,19 +58,9 @@ def library_use(path: str, text: str, rubric: Rubric) -> list[Finding]:
     Raises:
         Unparsed: If Python cannot parse the file, or it is too long to have been written by hand.
     """
-    if len(text) > MAX_CHARACTERS:
-        raise Unparsed(say("{path}: {n} characters", path=path, n=len(text)))
-    try:
-        with warnings.catch_warnings(action="ignore"):  # such as the warning of an invalid escape in the student's code
-            tree = ast.parse(text)
-        found = {*_imports(tree, rubric), *_uses(tree, rubric)}
-    except SyntaxError as error:
-        line = error.lineno or 0
-        raise Unparsed(say("{path}: syntax error in line {n}", path=path, n=line)) from None
-    except (RecursionError, MemoryError):  # the parser raises these for deep nesting
-        raise Unparsed(say("{path}: nested too deeply to be parsed", path=path)) from None
-    except ValueError as error:
-        raise Unparsed(say("{path}: {problem}", path=path, problem=str(error))) from None
+    if not (nodes := nodes_of(text)):
+        raise Unparsed
+    found = {*_imports(nodes, rubric), *_uses(nodes, rubric)}
     shown = [line.strip()[:MAX_SHOWN] for line in text.split("\n")]
     return [Finding(path, line, name[:MAX_SHOWN], task, shown[line - 1]) for line, name, task in sorted(found)]
 
@@ -80,10 +68,10 @@ def library_use(path: str, text: str, rubric: Rubric) -> list[Finding]:
 Place = tuple[int, str, str]  # line, name, task
 
 
-def _imports(tree: ast.AST, rubric: Rubric) -> Iterator[Place]:
+def _imports(nodes: Sequence[ast.AST], rubric: Rubric) -> Iterator[Place]:
     """Imports of modules that are neither Python's own, nor in the rubric's ``imports``, nor the student's files."""
     allowed = {*sys.stdlib_module_names, *rubric.imports, SUBMITTED}
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.Import():
                 modules = [alias.name for alias in node.names]
@@ -98,10 +86,9 @@ def _imports(tree: ast.AST, rubric: Rubric) -> Iterator[Place]:
         yield from ((node.lineno, name, "") for name in modules if name.partition(".")[0] not in allowed)
 
 
-def _uses(tree: ast.AST, rubric: Rubric) -> Iterator[Place]:
+def _uses(nodes: Sequence[ast.AST], rubric: Rubric) -> Iterator[Place]:
     """Places that write a name that the rubric lists under a task's ``library``, unless it is the student's own."""
     tasks = {name: task.id for task in rubric.tasks for name in task.library}
-    nodes = [*ast.walk(tree)]
     bound = {name for node in nodes for name in _bound(node)}
     ours = {"self", SUBMITTED}.union(*(_bound(node) for node in nodes if _is_ours(node)))
     for node in nodes:

@@ -60,11 +60,7 @@ class Match:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two submissions that are compared.
-
-    Attributes:
-        matches: A match for each file in which both have something of their own.
-    """
+    """Two submissions, with a match for each file in which both have something of their own."""
 
     first: Work
     second: Work

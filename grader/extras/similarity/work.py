@@ -24,9 +24,10 @@ from grader.core.intake.submission import LEFT_OUT, Submission
 from grader.core.messages import Message, Sentences, UserError, say
 from grader.core.rubric import Rubric
 
-from .library import MAX_CHARACTERS, Finding, Unparsed, library_use
+from .library import Finding, Unparsed, library_use
 
 REFERENCE: Final = "ref"
+MAX_CHARACTERS: Final = 100_000  # of source text; an honest file has less than a tenth of that
 # A file with fewer characters of the student's own, about four statements, is often the same as another by chance.
 SHORT: Final = 100
 NEAR: Final = 0.8  # the part of a file that has to be in a known answer for the file to be reported
@@ -97,11 +98,9 @@ def _letters(kind: tuple[str, ...], value: str) -> str:
 
 @dataclass(frozen=True)
 class Known:
-    """Passages that students may have without copying from each other, so that they are not evidence.
+    """Passages of the stubs, and of each solution by its name.
 
-    Attributes:
-        stubs: The passages of the stubs.
-        answers: The passages of each solution, by its name.
+    Students may have them without copying from each other, so that they are not evidence.
     """
 
     stubs: Array
@@ -160,11 +159,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class Near:
-    """A file of which nearly all is in a known answer.
-
-    Attributes:
-        share: The part of its characters that is in the answer; characters of the stubs do not count.
-    """
+    """A file of which nearly all is in a known answer; of the ``share``, characters of the stubs are no part."""
 
     id: str
     file: str
@@ -217,8 +212,8 @@ def read_work(
     for path, text in sorted(submission.files.items()):
         try:
             library += library_use(path, text, rubric)
-        except Unparsed as problem:
-            notices.append(problem.args[0].then(say("library calls not checked.")))
+        except Unparsed:
+            notices.append(say("{path} cannot be parsed; library calls not checked.", path=path))
     return Work(submission.id, people - {""}, pieces, tuple(near), tuple(library), tuple(notices))
 
 

@@ -1,5 +1,1 @@
 """Runs the hidden tests on small edits of right submissions; a mutant that passes shows what no hidden test checks."""
-
-from .mutants import Mutant, mutants, sources
-
-__all__ = ["Mutant", "mutants", "sources"]

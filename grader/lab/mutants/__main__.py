@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import sys
 import tomllib
@@ -12,8 +11,10 @@ from pathlib import Path
 
 import jinja2
 import torch
+import typer
 
 from grader.assignment import ASSIGNMENT
+from grader.core.cli.terminal import in_one_line
 from grader.core.judge.devices import devices, on_gpus, simulated
 from grader.core.judge.judging import run_tests
 from grader.core.judge.student import Student
@@ -21,8 +22,8 @@ from grader.core.results.outcome import CaseResult
 from grader.core.rubric import Rubric
 from grader.core.sandbox.launch import Zygote
 from grader.core.sandbox.limits import Limits
-from grader.lab import one_line
-from grader.lab.charges import hidden_tests, lost
+from grader.lab.charges import lost
+from grader.lab.verify.variants import hidden_tests
 
 from .behaviour import AT_ONCE, Comparison
 from .mutants import Mutant, mutants, sources
@@ -32,9 +33,9 @@ PAGE = ASSIGNMENT.root / "grader" / "docs" / "mutants.md"
 WRONG = 50  # edits of each original
 
 
-def read_table(path: Path = TABLE) -> dict[str, list[str]]:
+def read_table() -> dict[str, list[str]]:
     """Why some mutants may survive: from each explanation, in one line, to the names of the mutants."""
-    return {entry["why"]: entry["mutants"] for entry in tomllib.loads(path.read_text(encoding="utf-8"))["explained"]}
+    return {entry["why"]: entry["mutants"] for entry in tomllib.loads(TABLE.read_text(encoding="utf-8"))["explained"]}
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ class MutantJudge:
         results: list[CaseResult] = []
         for task in (task for task in self._rubric.tasks if {*task.names} & {*names}):
             student = Student(files, self.start_worker, self._rubric, self._limits)
-            results += run_tests(hidden_tests(task.id), student)
+            results += run_tests(hidden_tests(ASSIGNMENT, 0, task.id), student)
         return lost(results)
 
     def close(self) -> None:
@@ -142,7 +143,7 @@ def page(verdicts: Sequence[Verdict], table: Mapping[str, Sequence[str]]) -> str
     return str(page.render(rows=rows, explained=explained))
 
 
-def main() -> int:
+def main() -> None:
     """Judge all mutants; the exit status is 1 if wrong verdicts and explanations do not match."""
     verdicts: list[Verdict] = []
     with contextlib.closing(MutantJudge(ASSIGNMENT.rubric)) as judge:
@@ -156,10 +157,8 @@ def main() -> int:
     wrong = [verdict for verdict in verdicts if verdict.differing]
     caught = sum(bool(verdict.charged) for verdict in wrong)
     print(f"{len(wrong)} wrong mutants, {caught} caught ({caught / len(wrong):.1%}). Page: {PAGE}")
-    return 1 if found else 0
+    raise typer.Exit(bool(found))
 
 
 if __name__ == "__main__":
-    argparse.ArgumentParser(prog="python -m grader.lab.mutants", description=__doc__).parse_args()
-    with one_line():
-        sys.exit(main())
+    typer.run(in_one_line(main))

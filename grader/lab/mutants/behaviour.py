@@ -42,10 +42,7 @@ class Comparison:
     def differing(self, path: str, text: str, first: str) -> Iterator[tuple[str, str]]:
         """The names that answer otherwise with that file, and how: by ``value``, or it ``raises``, even ``at once``.
 
-        Args:
-            path: The path of the edited file.
-            text: Its new text.
-            first: The name to begin with, if it is one of them.
+        The name ``first`` is tried first, if it is one of them.
         """
         for name in sorted(self.using(path), key=lambda name: name != first):
             if kind := self.difference(name, {**self.files, path: text}):

@@ -39,22 +39,16 @@ class ReleaseRefused(UserError):
     """The bundle must not be given to students; the text gives the reason, one line per place."""
 
 
-def bundle(
-    built: Mapping[str, Path], signatures: Path, executed: Mapping[str, Path] | None = None, root: Path = REPOSITORY
-) -> dict[str, bytes]:
+def bundle(built: Mapping[str, Path], signatures: Path, executed: Mapping[str, Path] | None = None) -> dict[str, bytes]:
     """Every file of the bundle, by its path.
 
-    Args:
-        built: From a folder's name in the bundle to the folder that another command has made: the rendered handout,
-            the handbook, the released notebooks.
-        signatures: The folder that `make signatures` has made.
-        executed: By language, the folder of the notebooks with outputs, for their figures.
-        root: The repository.
+    ``built`` maps the name of a folder in the bundle to the folder that another command has made: the rendered handout,
+    the handbook, the released notebooks. ``executed`` has, by language, the notebooks with outputs, for their figures.
 
     Raises:
         ReleaseRefused: If something is missing, or the bundle would give away something that students must not see.
     """
-    folders = {STUDENT: ""} | {root / source: name for source, name in PARTS.items()}
+    folders = {STUDENT: ""} | {REPOSITORY / source: name for source, name in PARTS.items()}
     folders |= {path: name for name, path in built.items()}
     if absent := [str(folder) for folder in folders if not folder.is_dir()]:
         raise ReleaseRefused(
@@ -63,20 +57,18 @@ def bundle(
     known = signatures / Path(SIGNATURES).name
     if not known.is_file():
         raise ReleaseRefused(f"{known}: no such file. Run `make signatures` first.")
-    if not (root / README).is_file():
-        raise ReleaseRefused(f"{root / README}: no such file. Write the student's README there.")
     files = {path: data for folder, name in folders.items() for path, data in _files(folder, name)}
     files.pop(f"{PARTS[SHARED]}/__init__.py", None)  # the grader's import rules need it; tests/harness has none either
     for language, folder in (executed or {}).items():
         for path in sorted(folder.glob("*.ipynb")):
             if (inside := f"notebooks/{language}/{path.name}") in files:
-                words = {} if language == LANGUAGES[0] else in_figures(root / SCRIPTS / f"{path.stem}.py")
+                words = {} if language == LANGUAGES[0] else in_figures(REPOSITORY / SCRIPTS / f"{path.stem}.py")
                 files[inside] = with_figures(files[inside], path.read_bytes(), translator(words))
-    readme = (root / README).read_text(encoding="utf-8")
+    readme = (REPOSITORY / README).read_text(encoding="utf-8")
     files["README.md"] = (readme if "handbook" in built else _OF_HANDBOOK.sub("", readme)).encode()
-    files[STUDENTS_RUBRIC] = _for_students((root / RUBRIC).read_text(encoding="utf-8-sig")).encode()
+    files[STUDENTS_RUBRIC] = _for_students((REPOSITORY / RUBRIC).read_text(encoding="utf-8-sig")).encode()
     files[SIGNATURES] = known.read_bytes()
-    if found := list(leaks(files, root)):
+    if found := list(leaks(files)):
         raise ReleaseRefused("\n".join(["nothing was released; remove these from the bundle:", *found]))
     return dict(sorted(files.items()))
 
@@ -111,13 +103,7 @@ def _toml(value: object) -> str:
 
 
 def with_figures(released: bytes, executed: bytes, translate: Callable[[str], str]) -> bytes:
-    """A released notebook whose cells show what they draw when the exercises are solved.
-
-    Args:
-        released: As nbgrader makes it, without any output.
-        executed: The same notebook with solutions and outputs; its cells have the same ids.
-        translate: Gives the words of a figure in the notebook's language.
-    """
+    """A released notebook whose cells show what they draw when the exercises are solved, as they do in ``executed``."""
     drawn = {cell["id"]: _figures(cell, translate) for cell in json.loads(executed)["cells"] if "outputs" in cell}
     notebook = json.loads(released)
     for cell in notebook["cells"]:

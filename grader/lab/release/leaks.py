@@ -38,12 +38,7 @@ WEIGHTS = ".safetensors"
 
 
 def leaks(bundle: Mapping[str, bytes], root: Path = REPOSITORY) -> Iterator[str]:
-    """One line for each leak: the place in the bundle, what leaks, and which file it comes from.
-
-    Args:
-        bundle: The files by path.
-        root: The repository.
-    """
+    """One line for each leak: the place in the bundle, what leaks, and which file of the repository it comes from."""
     origins, lines, statements = _secrets(root, tuple(ASSIGNMENT.solution_paths()))
     for path, data in sorted(bundle.items()):
         if path == SIGNATURES:

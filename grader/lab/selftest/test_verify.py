@@ -19,21 +19,11 @@ from grader.core.results.outcome import CaseResult, Outcome
 from grader.core.sandbox.limits import LAYERS
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.lab import verify
-from grader.lab.verify import (
-    Attempt,
-    Comparison,
-    JudgeDied,
-    Round,
-    Verdict,
-    attacks,
-    both_ways,
-    judged,
-    page,
-    rounds,
-    summary,
-    variants,
-)
-from grader.lab.verify.page import largest_share, smallest_excess
+from grader.lab.verify import JudgeDied, Round, attacks, both_ways, judged, rounds, variants
+from grader.lab.verify.attacks import Attempt
+from grader.lab.verify.both_ways import Comparison
+from grader.lab.verify.page import largest_share, page, smallest_excess, summary
+from grader.lab.verify.variants import Verdict
 from grader.selftest.term import command, run
 from grader.specimens.variants import Variant
 

@@ -6,17 +6,17 @@ the rubric's misconceptions. ``make signatures`` rewrites it only if one of its 
 
 from __future__ import annotations
 
-import argparse
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from grader import REPOSITORY
 from grader.assignment import ASSIGNMENT
-from grader.core.cli.terminal import ERR, follow
-from grader.lab import one_line
+from grader.core.cli.terminal import ERR, follow, in_one_line
 from grader.lab.pool import pool
 
 from .mistakes import Signatures, Trial, Trying, known, written
@@ -24,23 +24,22 @@ from .mistakes import Signatures, Trial, Trying, known, written
 OUT = REPOSITORY / "build" / "signatures"
 
 
-def main() -> None:
+def main(
+    out: Annotated[Path, typer.Option(help="Output folder.")] = OUT,
+    alone: Annotated[bool, typer.Option("--alone", help="Skip pairs of mistakes, which saves minutes.")] = False,
+    jobs: Annotated[int, typer.Option(help="Processes to run in parallel.")] = os.cpu_count() or 1,
+) -> None:
     """Write the file."""
-    parser = argparse.ArgumentParser(prog="python -m grader.lab.signatures", description=__doc__)
-    parser.add_argument("--out", type=Path, default=OUT, help="a folder (default: %(default)s)")
-    parser.add_argument("--alone", action="store_true", help="skip pairs of mistakes, which saves minutes")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: %(default)s)")
-    options = parser.parse_args()
-    place = options.out / "signatures.json"
-    with one_line(), pool(options.jobs) as processes:
-        found = known(ASSIGNMENT, _trying(processes), pairs=not options.alone)
+    place = out / "signatures.json"
+    with pool(jobs) as processes:
+        found = known(ASSIGNMENT, _trying(processes), pairs=not alone)
     text = written(found, ASSIGNMENT.rubric)
-    options.out.mkdir(parents=True, exist_ok=True)
+    out.mkdir(parents=True, exist_ok=True)
     place.write_text(text, encoding="utf-8")
     causes = [cause for entries in found.values() for some in entries.values() for cause in some]
     names = {name for cause in causes for name in cause.names}
     number = sum(map(len, found.values()))
-    sys.stdout.write(f"{number} signatures of {len(names)} mistakes, {len(text) // 1000} kB: {place}\n")
+    print(f"{number} signatures of {len(names)} mistakes, {len(text) // 1000} kB: {place}")
 
 
 def _trying(processes: Executor) -> Trying:
@@ -54,4 +53,4 @@ def _trying(processes: Executor) -> Trying:
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(in_one_line(main))

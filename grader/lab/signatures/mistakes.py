@@ -47,13 +47,7 @@ class _Seen:
 
 
 def known(assignment: Assignment, trying: Trying, pairs: bool = True) -> dict[str, Known]:
-    """By property: the signatures of mistakes that have a name, each with all causes that have the same one.
-
-    Args:
-        assignment: Has the mistakes.
-        trying: Tries them with the public tests.
-        pairs: Whether pairs are tried, too.
-    """
+    """By property: the signatures of named mistakes, and of their ``pairs``, with all causes that have the same one."""
     found: dict[str, dict[Signatures, set[Cause]]] = defaultdict(lambda: defaultdict(set))
     for seen in _all(assignment, trying, pairs):
         for property_id, signatures in seen.signatures.items():

@@ -83,12 +83,7 @@ class PublicTests:
         return {property_id for property_id, _, _ in self._failures(files, [i for i in self._items if i[1] in only])}
 
     def signatures(self, files: Mapping[str, str], only: Collection[str]) -> dict[str, Signatures]:
-        """The signatures of the failures that every machine can see, for each property with failing tests.
-
-        Args:
-            files: The submission, path to source text.
-            only: The properties that are tried.
-        """
+        """The signatures of the failures that every machine can see, for each property of ``only`` that has some."""
         looks = defaultdict(list)
         items = [item for item in self._items if item[1] in only and OTHER_DEVICE not in item[2].fixturenames]
         for property_id, nodeid, error in self._failures(files, items):

@@ -18,11 +18,8 @@ _SAID = re.compile(r"\\text\{[^}]*\}|\\q?quad|\\,|\s|[.,]$")  # words and spaces
 def disagreements(one: Sequence[Token], other: Sequence[Token], *, inline: bool) -> Iterator[str]:
     """A line for each kind of difference between the same text in two languages.
 
-    Args:
-        one: The text in one language, as tokens of Markdown.
-        other: The text in the other language.
-        inline: Whether lines of text have the same formulas, code and numbers, too. Otherwise one language may repeat
-            a letter, or write a number of one digit as a word, which the other does not.
+    With ``inline``, lines of text have the same formulas, code and numbers, too. Otherwise one language may repeat a
+    letter, or write a number of one digit as a word, which the other does not.
     """
     for what, parts in (("structure", _structure), ("symbols", _symbols), ("links", _links), ("numbers", _numbers)):
         if found := difference(parts(one, inline), parts(other, inline)):

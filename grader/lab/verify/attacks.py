@@ -36,7 +36,6 @@ class Attempt:
     """How one attack ended under one isolation.
 
     Attributes:
-        name: The name of the attack.
         isolation: The layers of isolation that held.
         covered: Whether these layers are meant to stop the attack; if not, the attack was not tried.
         problem: What the attack gained or damaged; empty if nothing.
@@ -46,11 +45,6 @@ class Attempt:
     isolation: str
     covered: bool
     problem: str = ""
-
-    @property
-    def label(self) -> str:
-        """The name in messages."""
-        return f"{self.name}, {self.isolation}"
 
 
 def judge(assignment: Assignment, name: str, without: tuple[str, ...]) -> Attempt:

@@ -21,22 +21,11 @@ from . import attacks, variants
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two reports on one submission.
-
-    Attributes:
-        name: The name of the variant, the sample student or the attack.
-        seed: The seed of the generated cases.
-        problem: How the reports differ; empty if they do not.
-    """
+    """Two reports on one submission, and how they differ; an empty problem if they do not."""
 
     name: str
     seed: int
     problem: str = ""
-
-    @property
-    def label(self) -> str:
-        """The name in messages."""
-        return f"{self.name} with and without --plain, seed {self.seed}"
 
 
 def items(assignment: Assignment, seeds: Sequence[int]) -> list[tuple[Assignment, str, int]]:

@@ -40,8 +40,6 @@ class Verdict:
     """The verdict of the hidden tests on one submission with a known result.
 
     Attributes:
-        name: The name of the variant, ``reference`` or ``stubs``.
-        seed: The seed of the generated cases.
         valid: Whether the submission should keep all points.
         lost: Ids of the properties that lost their points.
         margin: Error divided by limit. For a wrong variant, the largest in the failing cases of the properties that it
@@ -57,11 +55,6 @@ class Verdict:
     margin: float | None = None
     dtypes: tuple[str, ...] = ()
     problem: str = ""
-
-    @property
-    def label(self) -> str:
-        """The name in messages."""
-        return f"{self.name}, seed {self.seed}"
 
 
 @cache
@@ -106,12 +99,13 @@ def largest(cases: Sequence[CaseResult]) -> float | None:
 def run(assignment: Assignment, files: Mapping[str, str], seed: int) -> Cases:
     """The hidden tests on a submission in this process, with the cases of one seed."""
     student = Student(files, InProcessWorker, assignment.rubric, Limits())
-    return by_property(assignment.rubric, run_tests(_hidden_tests(assignment, seed), student))
+    return by_property(assignment.rubric, run_tests(hidden_tests(assignment, seed), student))
 
 
 @cache
-def _hidden_tests(assignment: Assignment, seed: int) -> HiddenTests:
-    return HiddenTests(assignment, devices("auto"), seed, assignment.rubric.properties)
+def hidden_tests(assignment: Assignment, seed: int, task: str | None = None) -> HiddenTests:
+    """The hidden tests, or those of one task, on all devices; they are collected once."""
+    return HiddenTests(assignment, devices("auto"), seed, assignment.rubric.only(task).properties)
 
 
 SAMPLE = 10  # of all combinations, for each seed

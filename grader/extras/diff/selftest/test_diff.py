@@ -247,10 +247,9 @@ def test_a_comparison_that_cannot_be_made_is_one_line(
     assert line in refused("diff", *folders, *arguments)
 
 
-def test_a_policy_of_an_older_ledger_is_read_without_the_rules_that_have_ended() -> None:
-    noted = '{"due":"2026-10-02T23:59:00+08:00","grace_minutes":15.0,"bonus_cap":20.0,"repair":%s}'
-    found = policy_of([{"policy": noted % "0.5"}, {"policy": noted % "0.5"}])
-    assert found == Policy.model_validate({"due": "2026-10-02T23:59:00+08:00", "grace_minutes": 15, "bonus_cap": 20})
-    assert policy_of([{"policy": noted % "null"}]) == found
-    assert policy_of([{"policy": noted % "0.5"}, {"policy": noted % "null"}]) is None
+def test_a_policy_of_a_ledger_is_known_where_all_reports_have_it() -> None:
+    policies = [Policy(grace_minutes=15, bonus_cap=cap) for cap in (20, 10)]
+    one, other = ({"policy": policy.model_dump_json()} for policy in policies)
+    assert policy_of([one, one]) == policies[0]
+    assert policy_of([one, other]) is None
     assert policy_of([{}]) is None

@@ -17,10 +17,20 @@ from grader.core.intake.origin import Origin, Student
 from grader.core.messages import UserError, quoted
 from grader.core.rubric import load_rubric
 from grader.examples.small.grader.assignment import ASSIGNMENT
-from grader.extras.similarity.library import MAX_CHARACTERS, Unparsed, first_of_each, library_use
+from grader.extras.similarity.library import Unparsed, first_of_each, library_use
 from grader.extras.similarity.page import MAX_LINES, MAX_WIDTH, blocks, page
 from grader.extras.similarity.pairs import Findings, Pair, compared
-from grader.extras.similarity.work import HELPERS, PASSAGE, SHORT, Known, Piece, read_code, read_known, read_work
+from grader.extras.similarity.work import (
+    HELPERS,
+    MAX_CHARACTERS,
+    PASSAGE,
+    SHORT,
+    Known,
+    Piece,
+    read_code,
+    read_known,
+    read_work,
+)
 from grader.selftest import LONG
 from grader.selftest.classroom import DISGUISES, OTHER, PLAN, Desk, copied, read, with_own
 from grader.selftest.submissions import ATTENTION, SWIGLU, edited
@@ -136,8 +146,8 @@ def test_what_was_not_looked_at_is_told_in_the_language_of_the_page(known: Known
     findings = found({"ada": with_own(PLAN) | files, "bo": STUBS}, known)
     english, chinese = (page(findings, ASSIGNMENT, [], 1, language) for language in ("en", "zh"))
     assert f"{ATTENTION}：600000 个字符；最多比较 100000 个；已忽略它。" in chinese
-    assert f"{SWIGLU}：第 1 行语法错误；未查找库调用。" in chinese
-    assert f"{SWIGLU}: syntax error in line 1; library calls not checked." in english
+    assert f"{SWIGLU} 无法解析；未查找库调用。" in chinese
+    assert f"{SWIGLU} cannot be parsed; library calls not checked." in english
 
 
 def test_what_cannot_be_read_is_a_notice(known: Known) -> None:
@@ -315,18 +325,12 @@ def test_what_the_rubric_lists_counts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("def f(:", "syntax error in line 1"),
-        ("x = " + "-" * 90_000 + "1", "nested too deeply"),
-        ("x = 1\0", "null bytes|syntax error"),
-        ("x = '\ud800'", "surrogates not allowed"),
-        ("x = 1\n" * MAX_CHARACTERS, "600000 characters"),
-    ],
+    "text",
+    ["def f(:", "x = " + "-" * 90_000 + "1", "x = 1\0", "x = '\ud800'", "x = 1\n" * MAX_CHARACTERS],
     ids=["syntax", "depth", "NUL", "surrogate", "length"],
 )
-def test_what_has_no_syntax_tree_is_said(text: str, reason: str) -> None:
-    with pytest.raises(Unparsed, match=reason):
+def test_what_has_no_syntax_tree_is_said(text: str) -> None:
+    with pytest.raises(Unparsed):
         library_use("src/a.py", text, RUBRIC)
 
 

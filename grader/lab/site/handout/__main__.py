@@ -2,35 +2,35 @@
 
 from __future__ import annotations
 
-import argparse
 import shutil
 import sys
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from grader.assignment import ASSIGNMENT
+from grader.core.cli.terminal import in_one_line
 from grader.core.rubric import LANGUAGES
-from grader.lab import one_line
 
 from . import book, web
 from .agreement import problems
 from .pages import HandoutError, read
 
 
-@one_line()
-def main() -> None:
+def main(
+    out: Annotated[Path, typer.Option(help="Output folder; overwritten.")] = Path("build/handout"),
+    source: Annotated[Path, typer.Option(help="Folder of the Markdown.")] = ASSIGNMENT.root / "handout",
+) -> None:
     """Write ``OUT/<language>/*.html`` and ``OUT/<language>/handout.pdf``; there is no PDF without a browser."""
-    parser = argparse.ArgumentParser(prog="python -m grader.lab.site.handout", description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("build/handout"), help="output folder; overwritten")
-    parser.add_argument("--source", type=Path, default=ASSIGNMENT.root / "handout", help="folder of the Markdown")
-    arguments = parser.parse_args()
     rubric = ASSIGNMENT.rubric
-    handouts = {language: read(language, rubric, arguments.source) for language in LANGUAGES}
+    handouts = {language: read(language, rubric, source) for language in LANGUAGES}
     if found := list(problems(handouts, rubric)):
         told = ["handout: nothing was written; the languages and the rubric disagree.", *found]
         raise HandoutError("\n".join(told))
-    shutil.rmtree(arguments.out, ignore_errors=True)
+    shutil.rmtree(out, ignore_errors=True)
     for language, pages in handouts.items():
-        folder = arguments.out / language
+        folder = out / language
         *written, whole = web.write(pages, folder, rubric.title[language])
         print(f"{len(written)} pages: {folder / 'index.html'}. All as one: {whole}")
         try:
@@ -40,4 +40,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(in_one_line(main))

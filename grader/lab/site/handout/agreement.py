@@ -17,12 +17,7 @@ _ARXIV = re.compile(r"arxiv\.org/abs/\d{4}\.\d{5}v\d+$")  # with its version, si
 
 
 def problems(handouts: Mapping[str, Sequence[Page]], rubric: Rubric) -> Iterator[str]:
-    """One line for each disagreement between the languages, with the rubric, or with the files that links name.
-
-    Args:
-        handouts: From a language to its pages. Every other language is compared with the first one.
-        rubric: The rubric, with the right titles and points.
-    """
+    """One line for each disagreement of a language with the first, with the rubric, or with files that links name."""
     first, *others = handouts.values()
     for twins in others:
         for page, twin in zip(first, twins, strict=True):

@@ -45,10 +45,7 @@ def prepare(language: str, course: Path) -> None:
 def run(course: Path, *arguments: str, container: bool = False) -> None:
     """Run one nbgrader command in the course folder; its output is appended to ``nbgrader.log`` there.
 
-    Args:
-        course: The folder.
-        arguments: The command and its own arguments.
-        container: Whether the command runs students' code; it then runs in a container if this machine has one.
+    One that runs students' code does so in a ``container`` if this machine has one.
 
     Raises:
         NbgraderFailed: If its exit status is not 0.

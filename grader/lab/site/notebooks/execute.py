@@ -30,12 +30,9 @@ STUB = {"python": '# TODO\nraise NotImplementedError("TODO")'}  # as in nbgrader
 
 
 def execute(notebook: NotebookNode, folder: Path, go_on: bool = False) -> NotebookNode:
-    """Run every cell in a new kernel; returns the notebook itself, with outputs.
+    """Run every cell in a new kernel, in the folder of the modules that it imports; returns the notebook with outputs.
 
-    Args:
-        notebook: The notebook.
-        folder: The kernel's working directory, which holds the modules that notebooks import.
-        go_on: Whether the cells after a failing one run, too.
+    With ``go_on``, the cells after a failing one run, too.
     """
     if not code_cells(notebook):
         return notebook

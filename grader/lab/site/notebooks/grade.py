@@ -57,14 +57,10 @@ class Check:
 
 
 def grade(folder: Path, out: Path, language: str = "en", say: Say = print, uncontained: bool = False) -> list[Check]:
-    """Grade every student of a folder.
+    """Grade every student of a folder that holds a folder or zip for each, with notebooks anywhere in it.
 
-    Args:
-        folder: A folder or zip for each student, with notebooks anywhere in it.
-        out: The course folder, written anew: ``feedback/``, ``grades.csv``, ``checks.csv``, ``nbgrader.log``.
-        language: Of the checks' messages; the checks are the same.
-        say: Called with a line of text after each notebook.
-        uncontained: Whether students' code may run without a container if this machine cannot make one.
+    ``out`` becomes a course folder with ``feedback/``, ``grades.csv``, ``checks.csv`` and ``nbgrader.log``.
+    ``uncontained`` lets students' code run without a container where there is none.
 
     Raises:
         UserError: If the folder holds no student, or this machine cannot make a container and ``uncontained`` is false.

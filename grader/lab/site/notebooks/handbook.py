@@ -38,12 +38,7 @@ _TITLE = re.compile(r"<h1 .*?</h1>", re.DOTALL)
 
 @dataclass(frozen=True)
 class Heading:
-    """A heading of a page.
-
-    Attributes:
-        id: Its anchor.
-        short: Whether it is on the shortcut.
-    """
+    """A heading of a page, with its anchor, and whether it is on the shortcut."""
 
     level: int
     id: str
@@ -86,13 +81,9 @@ class Page:
 
 
 def write(executed: Path, out: Path, languages: Sequence[str], site: publish.Site | None = None) -> list[Path]:
-    """Write a page for each executed notebook, and an index.
+    """Write a page for each executed notebook into a folder for each language, and an index; old content is deleted.
 
-    Args:
-        executed: A folder that holds a folder of executed notebooks for each language.
-        out: The folder for ``index.html`` and a folder of pages for each language; old content is deleted.
-        languages: The languages to write.
-        site: Where the public reads the pages, which then have solutions; the course's pages have none.
+    On a ``site``, where the public reads them, pages have solutions; the course's pages have none.
     """
     shutil.rmtree(out, ignore_errors=True)
     fronts = {one: "index.html" if one == languages[0] else f"{one}/index.html" for one in languages}
@@ -254,13 +245,7 @@ def title(notebook: NotebookNode) -> str:
 
 
 def body(notebook: NotebookNode, language: str, *, solved: bool = False) -> str:
-    """A notebook's cells as HTML: the cells as students get them, with the outputs of the solution.
-
-    Args:
-        notebook: An executed notebook.
-        language: The page's.
-        solved: Whether each exercise is followed by its solution.
-    """
+    """A notebook's cells as HTML, as students get them, with the outputs of the solution, which ``solved`` shows."""
     from nbconvert import HTMLExporter  # takes seconds, as do the next two
     from nbconvert.filters import Highlight2HTML
     from nbgrader.preprocessors import ClearHiddenTests

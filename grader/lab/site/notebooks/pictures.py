@@ -83,10 +83,7 @@ def reworded(markup: str, translate: Callable[[str], str]) -> str:
 def _set(node: ElementTree.Element, text: str, *, upright: bool) -> None:
     """Set a text in which what is between dollar signs is a formula, in the place of letters that stand by themselves.
 
-    Args:
-        node: The text's element.
-        text: The new text.
-        upright: Whether it runs across; along an axis, it is centred.
+    Unless it is ``upright``, it runs along an axis, and is centred.
     """
     letters = [(float(x), part.get("style", "")) for part in node for x in (part.get("x") or "0").split()]
     size = float(_FONT_SIZE.findall(letters[0][1])[0])
@@ -128,11 +125,7 @@ def sign_of(command: str) -> str:
 def in_english(notebook: NotebookNode, words: Mapping[str, str]) -> list[str]:
     """A line for each text that would be in English in a figure of a page in another language.
 
-    It has, translated, a word of two Latin letters or more that the prose of the notebook does not have either.
-
-    Args:
-        notebook: An executed notebook in the other language.
-        words: What stands in figures, from English to that language.
+    Translated by ``words``, it has a word of two Latin letters or more that the notebook's prose does not have either.
     """
     prose = " ".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
     translate, names = translator(words), {*_LATIN.findall(" ".join([prose, *words.values()]))}
@@ -173,13 +166,7 @@ def translator(words: Mapping[str, str]) -> Callable[[str], str]:
 
 
 def retold(executed: NotebookNode, notebook: NotebookNode, words: Mapping[str, str]) -> None:
-    """Write the outputs of a notebook into the same one in another language.
-
-    Args:
-        executed: The notebook in the first language, after a run.
-        notebook: The same in the other language.
-        words: The words of its code, from the first language to the other.
-    """
+    """Write the outputs of a notebook into the same one in another language, by the words of its code."""
     lines = {text: other for text, other in words.items() if text.count("\n") == other.count("\n")}
     before = {f"{text} {{more}}": f"{other} {{more}}" for text, other in lines.items()}  # print(text, more)
     translate = translator(lines | before)

@@ -46,11 +46,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Site:
-    """Where the pages are read.
-
-    Attributes:
-        address: Of the first page's folder, without a slash at the end.
-    """
+    """The address at which the pages are read: that of the first page's folder, without a slash at the end."""
 
     address: str
 
@@ -88,11 +84,7 @@ def author() -> str:
 def public(site: Site | None, language: str, pages: Mapping[str, str], description: str) -> dict[str, object]:
     """What the template of a page needs where the public reads it; nothing without a site.
 
-    Args:
-        site: Where it is read.
-        language: The page's.
-        pages: The paths of it and of its twins, by language.
-        description: It in a sentence or two.
+    ``pages`` has the paths of it and of its twins, by language; ``description`` says in a sentence or two what it is.
     """
     if site is None:
         return {}
@@ -117,15 +109,7 @@ def plain(content: str, longest: int = 200) -> str:
 
 
 def write(site: Site, out: Path, pages: Sequence[str], title: str, released: Mapping[str, Path]) -> None:
-    """Write what a site has beside its pages: map, feed, preview, licence, and the notebooks to open.
-
-    Args:
-        site: Where the pages are read.
-        out: The folder of the pages.
-        pages: Their paths below it.
-        title: What the whole is called.
-        released: For each language, the folder of the notebooks as students get them.
-    """
+    """Write what a site has beside its pages: map, feed, preview, licence, and the released notebooks by language."""
     told = {"site": site, "pages": pages, "title": title, "changes": changes(), "author": author()}
     for name in ("sitemap.xml", "feed.xml"):
         template = (Path(__file__).parent / f"{name}.j2").read_text(encoding="utf-8")

@@ -19,9 +19,7 @@ from .rules import MARKERS
 def leaks(release: Path, built: Path) -> Iterator[str]:
     """A line for each unexpected or missing file, each secret line or output, and each answer that is given elsewhere.
 
-    Args:
-        release: The folder that students get.
-        built: The folder of the notebooks with solutions and hidden tests that it was generated from.
+    ``built`` is the folder of the notebooks with solutions and hidden tests that the release was generated from.
     """
     notebooks = {path.name: nbformat.read(path, as_version=4) for path in sorted(built.glob("*.ipynb"))}
     allowed = {*notebooks, *(helper.name for helper in sources.helpers())}
@@ -64,12 +62,7 @@ LEAST_NODES = 9  # of an expression's tree; smaller ones say what anybody would
 
 
 def given_away(notebooks: Mapping[str, NotebookNode], modules: Mapping[str, str]) -> Iterator[str]:
-    """A line for each expression of a solution that another notebook, or a module that one imports, has as given code.
-
-    Args:
-        notebooks: The notebooks with solutions, by file name.
-        modules: The texts of the modules, and of other files beside them, by file name.
-    """
+    """A line for each expression of a solution that another notebook, or an imported module, has as given code."""
     asked: dict[str, tuple[str, str]] = {}  # the shape of an expression: the notebook and the exercise that ask for it
     for name, notebook in notebooks.items():
         for cell in notebook.cells:

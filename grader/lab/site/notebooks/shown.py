@@ -40,10 +40,7 @@ _COMMAND = re.compile(r"\\math[a-z]+|\\([A-Za-z]+|,)|(-)|[${}]")
 def show(notebook: NotebookNode, language: str, words: Mapping[str, str]) -> None:
     """Turn every figure of a notebook into HTML, and translate the words in tables, in place; other outputs stay.
 
-    Args:
-        notebook: An executed notebook.
-        language: The page's.
-        words: What stands in figures, from English to the page's language, placeholders of formatted strings in braces.
+    The words are those in figures, from English to the page's language, placeholders of formatted strings in braces.
     """
     translate = translator(words)
     for data in drawn(notebook):
@@ -79,12 +76,7 @@ def _is_title(line: Line) -> bool:
 
 
 def described(figure: ElementTree.Element, language: str) -> str:
-    """Each panel's axes, and what is named in it; empty where nothing is.
-
-    Args:
-        figure: As matplotlib wrote it, its words in the page's language.
-        language: The page's.
-    """
+    """Each panel's axes, and what is named in it; empty where nothing is. The words of the figure are translated."""
     panels = [told for panel in _parts(figure, "axes_") if (told := _panel(panel, language))]
     if len(panels) > 1:
         number = partial(SAY, language, "panel", all=len(panels))

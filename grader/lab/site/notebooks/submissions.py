@@ -55,13 +55,8 @@ def readied(data: bytes, source: NotebookNode, given: Collection[str]) -> Notebo
 
     The student's cells keep their text and order. Their metadata are replaced by those of the ``source`` cell with the
     same ``grade_id``, so that a student's metadata cannot stop nbgrader or change what a cell is worth. If two cells
-    have the same ``grade_id``, the second becomes an ordinary cell. A given cell that no exercise needs is shown in the
-    feedback, but not run: those of notebook 6 train models for two minutes.
-
-    Args:
-        data: The student's file.
-        source: The instructor's notebook.
-        given: The texts of the code cells that come with the notebook and belong to no exercise.
+    have the same ``grade_id``, the second becomes an ordinary cell. A cell ``given`` with the notebook that no exercise
+    needs is shown in the feedback, but not run: those of notebook 6 train models for two minutes.
 
     Raises:
         NotANotebook: If the bytes are not a notebook, or more than ``MAX_BYTES``.
@@ -102,10 +97,7 @@ _BY_TEXT = {"eval", "exec", "get_ipython", "globals", "locals", "vars"}  # what 
 def unneeded(cells: dict[int, str], given: Collection[int]) -> set[int]:
     """The numbers of those given cells that define no name which a later cell uses, the ones left out apart.
 
-    Args:
-        cells: The text of each code cell, by number, in order.
-        given: The numbers of those that came with the notebook. Any other cell counts as used: it is a check, or the
-            student's own.
+    Any cell that did not come with the notebook counts as used: it is a check, or the student's own.
     """
     wanted, left_out = set[str](), set[int]()
     for number, text in reversed(cells.items()):

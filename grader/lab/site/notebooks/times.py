@@ -29,12 +29,7 @@ _FOLDED = {  # what the page folds away, by what its code shows
 
 
 def minutes(notebook: NotebookNode, *, short: bool = False) -> int:
-    """The time for a notebook, rounded to five minutes; no section takes none.
-
-    Args:
-        notebook: In a language that puts spaces between words.
-        short: Whether to count only the sections that are on the shortcut.
-    """
+    """The time for a notebook in English, or for its shortcut, rounded to five minutes; no section takes none."""
     cells = [cell for flagged, section in _sections(notebook) for cell in section if flagged or not short]
     return ROUND_TO * max(round(sum(map(_minutes, cells)) / ROUND_TO), bool(cells))
 

@@ -42,11 +42,8 @@ def figures(page: str) -> list[str]:
 def script(folder: Path, names: Sequence[str], numbers: Mapping[str, object] | None = None) -> str:
     """The script of a page with these figures from this folder; without figures, what lets keys scroll.
 
-    Args:
-        folder: Has a file of JavaScript for each figure, and for a large one a folder of its name, with JavaScript
-            that comes before it and numbers as JSON.
-        names: The figures of the page.
-        numbers: By figure, what it shows that a cell of a notebook has measured.
+    The folder has a file of JavaScript for each figure, and for a large one a folder of its name, with JavaScript that
+    comes before it and numbers as JSON. ``numbers`` are what a figure shows that a cell of a notebook has measured.
     """
     scroll, base = ((HERE / name).read_text(encoding="utf-8") for name in ("scroll.js", "base.js"))
     if not names:
