@@ -135,10 +135,7 @@ class PlainPages(Pages):
     """Pages of students about whom nobody decided anything."""
 
     def student(
-        self,
-        report: Report,
-        found: Sequence[StudentGrade] | None = None,
-        beside: Mapping[str, Practice] = NOTHING,
+        self, report: Report, found: Sequence[StudentGrade] | None = None, beside: Mapping[str, Practice] = NOTHING
     ) -> str:
         """The page with the grades by the policy alone, unless others are given."""
         alone = known_class([report], self._rubric).grades[report.submission.id]

@@ -57,10 +57,7 @@ def column(path: Path, key: str, value: str) -> dict[str, str]:
 
 
 def with_policy(
-    policy: str,
-    folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    points: Mapping[str, str] | None = None,
+    policy: str, folder: Path, monkeypatch: pytest.MonkeyPatch, points: Mapping[str, str] | None = None
 ) -> None:
     """The rubric with lines of policy in it, as an assistant would write them, for all commands."""
     text = (ASSIGNMENT.folder / "rubric.toml").read_text(encoding="utf-8")

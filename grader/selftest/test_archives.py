@@ -55,10 +55,7 @@ def test_a_name_that_leads_elsewhere_is_a_name_and_no_place(name: str) -> None:
 
 @pytest.mark.parametrize(
     "files",
-    [
-        {NORM: "x = 1\n", "../norm.py": "other = 1\n"},
-        {NORM.replace("/", "\\"): "x = 1\n"},
-    ],
+    [{NORM: "x = 1\n", "../norm.py": "other = 1\n"}, {NORM.replace("/", "\\"): "x = 1\n"}],
     ids=["another_outside_src", "backslashes_of_windows"],
 )
 def test_the_file_inside_src_is_found(files: dict[str, str]) -> None:

@@ -209,10 +209,7 @@ def test_without_a_tree_the_text_is_searched(rest: str) -> None:
 
 @pytest.mark.parametrize(
     ("data", "text"),
-    [
-        (b"\xef\xbb\xbfx = 1\n", "x = 1\n"),
-        (b"x = 1\r\ny = 2\r", "x = 1\ny = 2\n"),
-    ],
+    [(b"\xef\xbb\xbfx = 1\n", "x = 1\n"), (b"x = 1\r\ny = 2\r", "x = 1\ny = 2\n")],
     ids=["byte_order_mark", "line_ends"],
 )
 def test_source_is_read_as_python_reads_it(data: bytes, text: str) -> None:

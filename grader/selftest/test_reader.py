@@ -193,12 +193,7 @@ def seeds() -> list[bytes]:
         with zipfile.ZipFile(buffer, "w", method) as zip_archive:
             zip_archive.writestr(NORM, "x = 1\n" * 50)
         zips.append(buffer.getvalue())
-    return [
-        *zips,
-        a_tarball(FUNCTIONAL, 1 << 20),
-        tar,
-        zipped({"a.zip": zips[1], "b.tar.xz": tar}),
-    ]
+    return [*zips, a_tarball(FUNCTIONAL, 1 << 20), tar, zipped({"a.zip": zips[1], "b.tar.xz": tar})]
 
 
 @settings(max_examples=2000 if LONG else 150)

@@ -25,10 +25,7 @@ COSTS = {
         "eps_default range_default seed_default rank_default base_default "
         "vocab_mean_default vocab_seed_default shard_seed_default",
     ),
-    "several values": (
-        *(3, 8),
-        "norm_and_its_root rows_and_ids rows_and_mask output_and_itself turned_and_its_angles",
-    ),
+    "several values": (*(3, 8), "norm_and_its_root rows_and_ids rows_and_mask output_and_itself turned_and_its_angles"),
     "a reversed check of sizes": (4, 10, "sizes_divided_the_other_way_round refuses_what_divides"),
     "stale from the second call on": (
         *(6, 10),

@@ -566,9 +566,7 @@ def test_an_edit_after_which_something_raises_is_no_version(start: Counting, ref
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize(
-    "slips",
-    [[CALL], [PASS], [CALL, PASS], ["+ ↔ -", NEXT, "mean ↔ sum"]],
-    ids=["calls", "statements", "both", "words"],
+    "slips", [[CALL], [PASS], [CALL, PASS], ["+ ↔ -", NEXT, "mean ↔ sum"]], ids=["calls", "statements", "both", "words"]
 )
 def test_a_question_names_the_slips_of_all_edits_of_its_group_so_that_it_tells_nothing_of_one(
     reference: list[Study], slips: list[str], language: str
