@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import runpy
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -48,6 +49,15 @@ def refused(*arguments: object, code: int = 2) -> str:
     assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (code, "", 1), result.output
     assert result.stderr.startswith("grader: ")
     return result.stderr.strip()
+
+
+def lab_tool(capsys: pytest.CaptureFixture[str], tool: str, *arguments: str) -> tuple[object, str, str]:
+    """The status, output and errors of ``python -m grader.lab.TOOL`` in this process, which it must end."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.argv", [tool, *arguments])
+        with pytest.raises(SystemExit) as ended:
+            runpy.run_module(f"grader.lab.{tool}", run_name="__main__")
+    return ended.value.code, *capsys.readouterr()
 
 
 def column(path: Path, key: str, value: str) -> dict[str, str]:

@@ -147,10 +147,7 @@ PLANTS = {
     ),
     "in a file of scripts": ("handout/touch/turn.js", f"const text = '{LINE}';\n"),
     "coloured in a page": ("handbook/en/5.html", f"<pre><span>{html.escape(RENAMED)}</span></pre>"),
-    "in a drawing": (
-        "handbook/en/5.html",
-        f'<img src="data:image/svg+xml;base64,{b64encode(LINE.encode()).decode()}">',
-    ),
+    "drawn": ("handbook/en/5.html", f'<img src="data:image/svg+xml;base64,{b64encode(LINE.encode()).decode()}">'),
     "in an archive": ("handout/more.zip", "PK"),
     "the grader": ("grader/assignment/rubric.toml", ""),
     "the reference's folder": ("notebooks/ref/norm.py", ""),
