@@ -455,14 +455,8 @@ def letters(formula: str) -> set[str]:
     return {one for one in found if len(one) == 1 or one[1:] in GREEK.split()}
 
 
-@cache
-def text_of(name: str, language: str) -> str:
-    notebook = sources.read(sources.SOURCES / f"{name}.py", language)
-    return "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
-
-
 def used(name: str, language: str) -> set[str]:
-    text = re.sub(r"`[^`\n]*`", "", text_of(name, language))
+    text = re.sub(r"`[^`\n]*`", "", "\n\n".join(prose(name, language)))
     return {letter for found in SET.findall(text) for letter in letters("".join(found))}
 
 

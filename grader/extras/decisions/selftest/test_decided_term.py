@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import random
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -47,14 +47,10 @@ def people(platform: str) -> list[Someone]:
     kinds[10] = "mate"
     late = iter(LATE)
     found = [
-        Someone(first + number, f"{exports.NAMES[number % 6]} {first + number}", kind, _minutes(kind, late))
-        for number, kind in enumerate(kinds)
+        Someone(at, f"{exports.NAMES[number % 6]} {at}", kind, next(late) if kind == "late" else None)
+        for number, (at, kind) in enumerate(enumerate(kinds, first))
     ]
     return [*found, Someone(first + SIZE - 1, f"Absent, Anton {first}", "absent")]
-
-
-def _minutes(kind: str, late: Iterator[int]) -> int | None:
-    return next(late) if kind == "late" else None
 
 
 def given(folder: Path, platform: str) -> list[str | Path]:
