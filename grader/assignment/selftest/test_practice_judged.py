@@ -17,9 +17,7 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
-from typer.testing import CliRunner
 
-from grader.__main__ import app
 from grader.assignment import ASSIGNMENT
 from grader.assignment.corpus.practice import PRACTICE
 from grader.core.intake.candidate import Candidate
@@ -32,7 +30,7 @@ from grader.extras.practice.result import Result
 from grader.extras.practice.trials import handed_in_as, judged, sealed
 from grader.selftest import LONG, long_only, some
 from grader.selftest.submissions import write_folder, zipped
-from grader.selftest.term import choose_for
+from grader.selftest.term import choose_for, refused, run
 from grader.specimens.practice import Practice
 from tests.harness.shared import trial
 
@@ -265,8 +263,7 @@ def test_a_class_is_judged_and_gives_the_same_bytes_twice(
 ) -> None:
     monkeypatch.setattr("grader.assignment.corpus.practice.PRACTICE", FEW)
     for out in ("one", "two") if LONG else ("one",):
-        result = CliRunner().invoke(app, ["practice", str(handed_in), "--out", str(tmp_path / out)])
-        assert result.exit_code == 0, result.output
+        run("practice", handed_in, "--out", tmp_path / out)
         for name in ("practice.csv", "practice.json"):
             assert (tmp_path / "one" / name).read_bytes() == (tmp_path / out / name).read_bytes()
     told = json.loads((tmp_path / "one/practice.json").read_text(encoding="utf-8"))["submissions"]
@@ -282,8 +279,7 @@ def test_an_assignment_without_practice_says_so(
     from grader.examples.small.grader.assignment import ASSIGNMENT as SMALL
 
     choose_for(monkeypatch, SMALL)
-    result = CliRunner().invoke(app, ["practice", str(handed_in), "--out", str(tmp_path / "out")])
-    assert (result.exit_code, result.stderr) == (2, "grader: this assignment has no practice.\n")
+    assert refused("practice", handed_in, "--out", tmp_path) == "grader: this assignment has no practice."
 
 
 @pytest.mark.process
@@ -298,7 +294,5 @@ def test_less_isolation_than_required_is_refused(
         def close(self) -> None: ...
 
     monkeypatch.setattr("grader.core.sandbox.launch.Zygote", Weak)
-    options = ["--require-isolation", "landlock"]
-    result = CliRunner().invoke(app, ["practice", str(handed_in), "--out", str(tmp_path / "out"), *options])
-    assert result.exit_code == 2
-    assert "weaker than required" in result.stderr
+    line = refused("practice", handed_in, "--out", tmp_path, "--require-isolation", "landlock")
+    assert "weaker than required" in line
