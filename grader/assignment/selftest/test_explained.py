@@ -34,17 +34,11 @@ TURN, ROPE = "src/functional.py", "src/modeling/pos_emb.py"
 
 
 @pytest.fixture
-def folder(untouched: Path, tmp_path: Path) -> Path:
-    """A student's copy of what is handed out."""
-    return shutil.copytree(untouched, tmp_path / "student")
-
-
-@pytest.fixture
-def tell(folder: Path, run: WarmPython) -> Tell:
+def tell(own: Path, run: WarmPython) -> Tell:
     """``tell(edits, "tests", "--all")``: what a student's command prints about the reference with these edits."""
 
     def told(edits: Iterable[tuple[str, str, str]], *command: str) -> str:
-        return run(write_folder(folder, edited(*edits, of=ASSIGNMENT)), *command).stdout
+        return run(write_folder(own, edited(*edits, of=ASSIGNMENT)), *command).stdout
 
     return told
 
@@ -56,9 +50,9 @@ def told(tell: Tell) -> Tell:
 
 
 @pytest.fixture
-def with_second_device(folder: Path) -> None:
+def with_second_device(own: Path) -> None:
     """The tests simulate a second device, as in the course's own repository."""
-    shutil.copytree(REPOSITORY / SHARED / "second_device", folder / "tests/harness/shared/second_device")
+    shutil.copytree(REPOSITORY / SHARED / "second_device", own / "tests/harness/shared/second_device")
 
 
 # ── A sentence and a question ───────────────────────────────────────────────────────────────────────────────────────
@@ -298,9 +292,9 @@ def signatures(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def signed(folder: Path, signatures: Path) -> None:
+def signed(own: Path, signatures: Path) -> None:
     """The tests have signatures, as students get them."""
-    shutil.copy(signatures, folder / "tests" / "harness")
+    shutil.copy(signatures, own / "tests" / "harness")
 
 
 def parts_of(told: str, title: str) -> dict[str, str]:
