@@ -266,9 +266,7 @@ def test_an_assignment_without_practice_says_so(
 
 
 @pytest.mark.process
-def test_less_isolation_than_required_is_refused(
-    handed_in: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_less_isolation_than_asked_is_refused(handed_in: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Weak:
         isolation = Isolation(frozenset(), {})
 

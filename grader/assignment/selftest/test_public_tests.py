@@ -139,9 +139,7 @@ TIMERS = ["signal", "thread"]  # Windows has threads only
 
 
 @pytest.mark.parametrize("timer", some(TIMERS, 2))
-def test_an_endless_loop_outside_all_functions_costs_its_file_and_is_shown(
-    own: Path, run: WarmPython, timer: str
-) -> None:
+def test_an_endless_loop_outside_functions_costs_its_file_and_is_shown(own: Path, run: WarmPython, timer: str) -> None:
     folder = mistaken(own, "class GroupRMSNorm", "while True:\n    pass\n\n\nclass GroupRMSNorm")
     text = (folder / NORM).read_text(encoding="utf-8")
     line = text[: text.index("while True")].count("\n") + 1

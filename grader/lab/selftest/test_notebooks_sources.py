@@ -405,9 +405,7 @@ def test_translated_outputs_are_those_of_a_run_in_the_other_language() -> None:
     for notebook in (english, chinese):
         assert [*execute.complaints(execute.execute(notebook, sources.SOURCES))] == []
     pictures.retold(english, blank, SAID)
-    printed = [
-        [[output.get("text"), output.get("data")] for output in one.cells[0].outputs] for one in (blank, chinese)
-    ]
+    printed = [[[out.get("text"), out.get("data")] for out in one.cells[0].outputs] for one in (blank, chinese)]
     assert printed[0] == printed[1]
     assert "第一个：2.5 个位置" in printed[0][0][0]
     assert "2.5 步之后多远" in printed[0][1][1]["text/html"]

@@ -74,9 +74,7 @@ def test_a_bundle_without_notebooks_mentions_no_handbook(tmp_path: Path) -> None
 def test_nothing_that_is_handed_out_gives_a_solution_away(rendered: Path) -> None:
     """Nor do the models and the shown implementations of the practice; of its hidden ones, each would."""
     kinds, tests = (".md", ".html", ".js"), REPOSITORY / "tests"
-    pages = [
-        path for folder in (REPOSITORY / "handout", rendered) for path in folder.rglob("*") if path.suffix in kinds
-    ]
+    pages = [path for top in (REPOSITORY / "handout", rendered) for path in top.rglob("*") if path.suffix in kinds]
     code = [path for folder in ("", "models", "practice") for path in (tests / folder).glob("*.py")]
     assert len(pages) >= 4 * 7
     named = {f"{path.parent.name}/{path.name}": path.read_bytes() for path in (*pages, *code)}

@@ -234,9 +234,7 @@ def test_somebody_who_is_unknown_is_said_and_blocks_an_export_only(out: Path) ->
     assert command("export", out, "--to", "csv").exit_code == 3
 
 
-def test_while_a_run_is_under_way_decisions_are_made_and_entered_later(
-    out: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_while_a_run_goes_on_decisions_are_made_and_entered_later(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("grader.core.results.database.WAIT_S", 0)
     with opened(out):
         decided(out, "ada", "--late-days", "1", *REASON)
