@@ -133,8 +133,10 @@ class Tab:
         )
         return found
 
-    def press(self, key: str, times: int = 1) -> None:
-        """Press a key, as often as that, where the keyboard is; other keys than letters by their names in `Keys`."""
+    def press(self, key: str, times: int = 1, at: str = "") -> None:
+        """Press a key, so often, ``at`` an element or where the keyboard is; a key is a letter or a name of `Keys`."""
+        if at:
+            self.focus(at)
         webdriver.ActionChains(self._driver).send_keys(*[getattr(Keys, key, key)] * times).perform()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from grader.core.grades.graded import StudentGrade
 from grader.core.intake.origin import Origin, Student
@@ -24,7 +25,7 @@ from grader.core.results.views import task_in_language
 from grader.core.rubric import Property, Task
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest.reports import PROVENANCE as PROVENANCE
-from grader.selftest.reports import known_class
+from grader.selftest.reports import known_class, report
 from grader.selftest.reports import write as write
 
 ENVIRONMENTS = (
@@ -60,19 +61,17 @@ def graded(
     rubric = ASSIGNMENT.rubric
     tasks = [_task(task, outcomes or {}, misconceptions or {}, language) for task in rubric.tasks]
     bonus = {task.id for task in rubric.tasks if task.bonus}
-    whole: dict[str, object] = {
+    whole: dict[str, Any] = {
         "assignment": rubric.id,
         "submission": SubmissionInfo(id=identifier, sha256="0", files=[], origin=origin),
-        "status": "graded",
         "score": sum(task.score for task in tasks if task.id not in bonus),
         "max_score": rubric.max_score,
         "bonus": sum(task.score for task in tasks if task.id in bonus),
         "max_bonus": rubric.max_bonus,
         "tasks": tasks,
         "environment": ENVIRONMENTS[0],
-        "provenance": PROVENANCE,
     }
-    return Report.model_validate(whole | fields)
+    return report(identifier, **(whole | fields))
 
 
 def case(identifier: str, outcome: Outcome, message: str) -> CaseReport:
@@ -135,10 +134,7 @@ class PlainPages(Pages):
     """Pages of students about whom nobody decided anything."""
 
     def student(
-        self,
-        report: Report,
-        found: Sequence[StudentGrade] | None = None,
-        beside: Mapping[str, Practice] = NOTHING,
+        self, report: Report, found: Sequence[StudentGrade] | None = None, beside: Mapping[str, Practice] = NOTHING
     ) -> str:
         """The page with the grades by the policy alone, unless others are given."""
         alone = known_class([report], self._rubric).grades[report.submission.id]

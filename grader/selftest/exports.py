@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 import zipfile
 from collections.abc import Mapping, Sequence
@@ -83,13 +82,9 @@ def _work(kind: str) -> Files:
 
 def _hostile() -> bytes:
     """A zip with paths that lead out of the folder, with a link, and with nothing to grade."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        archive.writestr("../../../escaped.py", "x = 1\n")
-        link = zipfile.ZipInfo(ATTENTION)
-        link.external_attr = 0o120777 << 16
-        archive.writestr(link, "/etc/passwd")
-    return buffer.getvalue()
+    link = zipfile.ZipInfo(ATTENTION)
+    link.external_attr = 0o120777 << 16
+    return zipped({"../../../escaped.py": "x = 1\n"}, zipfile.ZIP_STORED, (link, "/etc/passwd"))
 
 
 def canvas(people: Sequence[Someone]) -> Files:

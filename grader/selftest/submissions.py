@@ -70,11 +70,13 @@ def from_folder(place: Path, files: Mapping[str, str | bytes]) -> Submission:
     return Candidate("someone", write_folder(place / "someone", files), expected=EXPECTED).read()
 
 
-def zipped(files: Mapping[str, str | bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
-    """The bytes of a zip with those files."""
+def zipped(
+    files: Mapping[str, str | bytes], method: int = zipfile.ZIP_DEFLATED, *more: tuple[str | zipfile.ZipInfo, str]
+) -> bytes:
+    """The bytes of a zip with those files, and with more entries that no honest tool would write."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", method) as archive:
-        for name, content in files.items():
+        for name, content in (*files.items(), *more):
             archive.writestr(name, content)
     return buffer.getvalue()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import runpy
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -50,6 +51,15 @@ def refused(*arguments: object, code: int = 2) -> str:
     return result.stderr.strip()
 
 
+def lab_tool(capsys: pytest.CaptureFixture[str], tool: str, *arguments: str) -> tuple[object, str, str]:
+    """The status, output and errors of ``python -m grader.lab.TOOL`` in this process, which it must end."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.argv", [tool, *arguments])
+        with pytest.raises(SystemExit) as ended:
+            runpy.run_module(f"grader.lab.{tool}", run_name="__main__")
+    return ended.value.code, *capsys.readouterr()
+
+
 def column(path: Path, key: str, value: str) -> dict[str, str]:
     """Two columns of a table."""
     with path.open(encoding="utf-8", newline="") as file:
@@ -57,10 +67,7 @@ def column(path: Path, key: str, value: str) -> dict[str, str]:
 
 
 def with_policy(
-    policy: str,
-    folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    points: Mapping[str, str] | None = None,
+    policy: str, folder: Path, monkeypatch: pytest.MonkeyPatch, points: Mapping[str, str] | None = None
 ) -> None:
     """The rubric with lines of policy in it, as an assistant would write them, for all commands."""
     text = (ASSIGNMENT.folder / "rubric.toml").read_text(encoding="utf-8")

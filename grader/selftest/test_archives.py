@@ -55,40 +55,31 @@ def test_a_name_that_leads_elsewhere_is_a_name_and_no_place(name: str) -> None:
 
 @pytest.mark.parametrize(
     "files",
-    [
-        {NORM: "x = 1\n", "../norm.py": "other = 1\n"},
-        {NORM.replace("/", "\\"): "x = 1\n"},
-    ],
+    [{NORM: "x = 1\n", "../norm.py": "other = 1\n"}, {NORM.replace("/", "\\"): "x = 1\n"}],
     ids=["another_outside_src", "backslashes_of_windows"],
 )
 def test_the_file_inside_src_is_found(files: dict[str, str]) -> None:
     assert read(zipped(files)).files == {NORM: "x = 1\n"}
 
 
-def zip_of(*entries: tuple[str | zipfile.ZipInfo, str]) -> bytes:
-    """A zip of entries that no honest tool would write."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name, text in entries:
-            archive.writestr(name, text)
-    return buffer.getvalue()
+with_entry = partial(zipped, {NORM: "x = 1\n"}, zipfile.ZIP_STORED)
 
 
 def test_an_entry_without_a_name_is_passed_over() -> None:
     """``ZipInfo.is_dir`` of Python 3.11 stumbles over it."""
-    assert read(zip_of((zipfile.ZipInfo(""), ""), (NORM, "x = 1\n"))).files == {NORM: "x = 1\n"}
+    assert read(with_entry((zipfile.ZipInfo(""), ""))).files == {NORM: "x = 1\n"}
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name:UserWarning")  # zipfile says what is done on purpose here
 @pytest.mark.parametrize("second", [NORM, NORM.replace("/", "\\")], ids=["same", "backslashes"])
 def test_an_entry_that_stands_twice_makes_the_zip_unreadable(second: str) -> None:
-    assert read(zip_of((NORM, "x = 1\n"), (second, "x = 2\n"))).reason == "The archive lists a file twice; repack it."
+    assert read(with_entry((second, "x = 2\n"))).reason == "The archive lists a file twice; repack it."
 
 
 def test_a_link_in_a_zip_is_left_out() -> None:
     link = zipfile.ZipInfo(FUNCTIONAL)
     link.external_attr = (stat.S_IFLNK | 0o777) << 16
-    submission = read(zip_of((NORM, "x = 1\n"), (link, "/etc/passwd")))
+    submission = read(with_entry((link, "/etc/passwd")))
     assert submission.files == {NORM: "x = 1\n"}
     assert f"{FUNCTIONAL} is a link; submit the file itself; it was left out." in submission.notices
 

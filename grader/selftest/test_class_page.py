@@ -104,9 +104,7 @@ def plot(page: Element, name: str) -> Element:
 
 
 def ticks(page: Element, name: str) -> list[str]:
-    return [
-        text.text for text in plot(page, name).all("text") if (text.attributes.get("class") or "").startswith("tick")
-    ]
+    return [one.text for one in plot(page, name).all("text") if (one.attributes.get("class") or "").startswith("tick")]
 
 
 def check_plot(page: Element, name: str, counts: Sequence[int], points: Sequence[float]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-import runpy
 import shlex
 import sys
 from collections.abc import Iterator
@@ -27,7 +26,7 @@ from grader.core.results.statistics import class_statistics, entry
 from grader.core.run.schedule import GradingFailed
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest.class_reports import graded
-from grader.selftest.term import refused
+from grader.selftest.term import lab_tool, refused
 
 
 @pytest.mark.parametrize(("terminal", "parts"), [(True, ("grading", "2/3")), (False, ("[1/3] a told", "[2/3] b told"))])
@@ -97,12 +96,10 @@ def test_the_notebooks_commands_name_the_extra_that_they_need(
 ) -> None:
     monkeypatch.setitem(sys.modules, "nbformat", None)
     monkeypatch.delitem(sys.modules, "grader.lab.site.notebooks.__main__", raising=False)
-    with pytest.raises(SystemExit) as ended:
-        runpy.run_module("grader.lab.site.notebooks.__main__", run_name="__main__")
-    assert ended.value.code == 2
-    (line,) = capsys.readouterr().err.splitlines()
+    code, _, line = lab_tool(capsys, "site.notebooks.__main__")
+    assert (code, line.count("\n")) == (2, 1)
     assert line.startswith("notebooks: nbformat is not installed. ")
-    assert line.endswith("pip install -e '.[grader,handout,notebooks]'")
+    assert line.endswith("pip install -e '.[grader,handout,notebooks]'\n")
 
 
 PAGES = [

@@ -7,6 +7,7 @@ import io
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -20,8 +21,9 @@ from grader.core.results.report import CaseReport, PropertyReport, Report, Submi
 from grader.core.rubric import LatePenalty, Policy, Rubric
 from grader.extras.gradescope.run import results
 from grader.followup.table import read_template
+from grader.selftest import reports as by_hand
 from grader.selftest.exports import NAMES, PACKS, Someone, gradebook, worksheet, worksheet_in
-from grader.selftest.reports import ENVIRONMENT, PROVENANCE, known_class
+from grader.selftest.reports import known_class
 
 PEOPLE = [Someone(number, name, "good") for number, name in enumerate(NAMES)]
 LATE = Policy(bonus_cap=20, late_penalty=LatePenalty(per_day=0.1))
@@ -37,20 +39,11 @@ def report(identifier: str, score: float | None, origin: Origin | None = None, *
         id="wrong", title="is wrong", points=0, max_points=5, outcome=Outcome.FAILED, hint="Think & try.", cases=[case]
     )
     task = TaskReport(id="task1", title="One", score=score or 0, max_score=100, properties=[right, wrong])
-    whole: dict[str, object] = {
-        "assignment": "small",
-        "submission": SubmissionInfo(id=identifier, sha256="0", files=[], notices=["A notice."], origin=origin),
-        "status": "unreadable" if score is None else "graded",
-        "reason": "The zip\ncannot be read." if score is None else None,
-        "score": score,
-        "max_score": 100.0,
-        "bonus": None if score is None else 30.0,
-        "max_bonus": 50.0,
-        "tasks": [] if score is None else [task],
-        "environment": ENVIRONMENT,
-        "provenance": PROVENANCE,
-    }
-    return Report.model_validate(whole | fields)
+    info = SubmissionInfo(id=identifier, sha256="0", files=[], notices=["A notice."], origin=origin)
+    most: dict[str, Any] = {"assignment": "small", "submission": info, "max_score": 100.0, "max_bonus": 50.0}
+    if score is None:
+        return by_hand.unreadable(identifier, **(most | {"reason": "The zip\ncannot be read."} | fields))
+    return by_hand.report(identifier, **(most | {"score": score, "bonus": 30.0, "tasks": [task]} | fields))
 
 
 def of(people: Sequence[Someone], source: Source, **origin: object) -> list[Report]:

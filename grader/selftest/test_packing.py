@@ -58,10 +58,7 @@ def test_of_many_kinds_each_is_a_sentence(tmp_path: Path) -> None:
     [
         ({"a2.zip": b"PK"}, "a2.zip 无法读取（它不是 zip 文件）；已忽略它。"),
         ({NORM: b"\xff\xfe"}, f"{NORM} 是 UTF-16 或 UTF-32 编码，Python 不读取；请保存为 UTF-8；已忽略它。"),
-        (
-            {"norm_v2.py": HANDED_IN[NORM]},
-            f"缺少 {NORM}；'norm_v2.py' 可能就是它（其中定义了 Norm）。如果是，请改名。",
-        ),
+        ({"norm_v2.py": HANDED_IN[NORM]}, f"缺少 {NORM}；'norm_v2.py' 可能就是它（其中定义了 Norm）。如果是，请改名。"),
     ],
     ids=["no_zip", "encoding", "renamed"],
 )

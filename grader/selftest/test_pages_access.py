@@ -84,9 +84,7 @@ def test_pictures_are_described_or_left_out_and_inputs_have_labels(pages: dict[s
 
 
 def test_tables_have_heads_and_scroll_by_keyboard(pages: dict[str, Element]) -> None:
-    regions = [
-        region for page in pages.values() for region in page.all("div") if region.attributes.get("class") == "table"
-    ]
+    regions = [one for page in pages.values() for one in page.all("div") if one.attributes.get("class") == "table"]
     assert len(regions) >= 6 * len(LANGUAGES)
     for region in regions:
         assert region.attributes["role"] == "region"

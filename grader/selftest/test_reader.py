@@ -187,18 +187,8 @@ changes = st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 2
 def seeds() -> list[bytes]:
     tar = a_tar_by_xz(NORM)
     methods = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
-    zips = []
-    for method in methods:
-        buffer = io.BytesIO()
-        with zipfile.ZipFile(buffer, "w", method) as zip_archive:
-            zip_archive.writestr(NORM, "x = 1\n" * 50)
-        zips.append(buffer.getvalue())
-    return [
-        *zips,
-        a_tarball(FUNCTIONAL, 1 << 20),
-        tar,
-        zipped({"a.zip": zips[1], "b.tar.xz": tar}),
-    ]
+    zips = [zipped({NORM: "x = 1\n" * 50}, method) for method in methods]
+    return [*zips, a_tarball(FUNCTIONAL, 1 << 20), tar, zipped({"a.zip": zips[1], "b.tar.xz": tar})]
 
 
 @settings(max_examples=2000 if LONG else 150)

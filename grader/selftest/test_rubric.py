@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-import runpy
 import sys
 from importlib import import_module
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from grader.__main__ import app
 from grader.core.assignment import Assignment
@@ -17,6 +15,7 @@ from grader.core.messages import UserError
 from grader.core.rubric import RubricError, load_rubric
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest.submissions import write_folder
+from grader.selftest.term import lab_tool, refused
 from grader.specimens.students import SampleStudent, files_of
 from tests.harness import page
 from tests.harness import rubric as public
@@ -30,20 +29,12 @@ MALFORMED = {  # the text to replace, its replacement, and the error
     "task_twice": ('id = "task2"\n', 'id = "task1"\n', "duplicate id 'task1' .2 times."),
     "unknown_property": ('properties = ["attention_causal"]', 'properties = ["x"]', "_sees_later_tokens' .*'x'"),
     "no_file": ('file = "src/attention.py"\n', "", "tasks.task1.file: Field required"),
-    "points_no_number": (
-        "points = 40\n",
-        "points = []\n",
-        "tasks.task1.properties.attention_heads.points: Input should",
-    ),
+    "points_no_number": ("points = 40\n", "points = []\n", "task1.properties.attention_heads.points: Input should"),
     "points_in_quotes": ("points = 40\n", 'points = "40"\n', "attention_heads.points: Input should be a valid number"),
     "bonus_in_quotes": ("bonus = true\n", 'bonus = "no"\n', "task2.bonus: Input should be a valid boolean"),
     "points_endless": ("points = 40\n", "points = inf\n", "attention_heads.points: Input should be a finite number"),
     "empty_file": ('"src/attention.py"\n', '""\n', "tasks.task1.file: it is empty"),
-    "empty_title": (
-        'en = "every head attends by itself, with scaled scores"',
-        'en = " "',
-        "heads.title.en: it is empty",
-    ),
+    "empty_title": ('"every head attends by itself, with scaled scores"', '" "', "heads.title.en: it is empty"),
     "path_as_id": ('id = "attention_heads"\n', 'id = "../x"\n', "tasks.task1.properties.../x.id: String should match"),
     "name_twice": ('"SwiGLU"]\n', '"CausalSelfAttention"]\n', "duplicate name 'CausalSelfAttention' .2 times."),
     "no_language": ('zh = "小', 'fr = "小', "title.zh: Field required"),
@@ -78,9 +69,7 @@ def test_every_command_refuses_a_broken_rubric_in_one_line(
     broken: Path, command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Assignment, "rubric", property(lambda _: load_rubric(broken)))
-    result = CliRunner().invoke(app, [command])
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert_one_line(result.stderr, broken)
+    assert_one_line(refused(command), broken)
 
 
 def test_a_name_that_no_task_asks_for_is_told_in_one_line() -> None:
@@ -104,12 +93,9 @@ def test_every_tool_that_reads_the_rubric_refuses_a_broken_one_in_one_line(
     broken: Path, tool: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(Assignment, "rubric", property(lambda _: load_rubric(broken)))
-    monkeypatch.setattr(sys, "argv", [tool])
-    with pytest.raises(SystemExit) as end:
-        runpy.run_module(f"grader.lab.{tool}", run_name="__main__")
-    printed = capsys.readouterr()
-    assert (end.value.code, printed.out) == (2, "")
-    assert_one_line(printed.err, broken)
+    code, out, err = lab_tool(capsys, tool)
+    assert (code, out) == (2, "")
+    assert_one_line(err, broken)
 
 
 @pytest.mark.parametrize("broken", ["no_file", "no_toml"], indirect=True)
@@ -131,7 +117,7 @@ def test_students_commands_refuse_a_broken_rubric_in_one_line(
 def assert_one_line(printed: str, broken: Path) -> None:
     """Whether that is a single line, which begins with the file, or with the command and the file."""
     assert printed.removeprefix("grader: ").startswith(f"{broken}: ")
-    assert printed.count("\n") == 1
+    assert len(printed.splitlines()) == 1
     assert len(printed) > len(f"{broken}: ") + 20
 
 

@@ -223,16 +223,11 @@ def test_a_worker_that_a_stranger_kills_is_not_the_students_crash(zygote: Zygote
         worker.request([CALL], 10)
 
 
-def test_many_gradings_leave_nothing_behind_and_report_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_gradings_leave_nothing_and_report_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No process, descriptor or file is left, with failures and crashes among them."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", None)  # so that Python looks at TMPDIR again
-    edit = (
-        "        projected =",
-        "        if len(input) == 3: __import__('os')._exit(3)\n        projected =",
-    )
+    edit = ("        projected =", "        if len(input) == 3: __import__('os')._exit(3)\n        projected =")
     bad = submission(edited(SEES_LATER_TOKENS, (ATTENTION, *edit)))
     with contextlib.closing(Judge(Settings(ASSIGNMENT, device="cpu", only="task1"))) as grader:
         grader.grade(bad)

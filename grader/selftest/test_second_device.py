@@ -395,8 +395,7 @@ def test_a_claim_counts_where_the_judges_own_device_lacks_the_same() -> None:
 
 
 @pytest.mark.parametrize(
-    "lacking",
-    ["aten::add.Tensor", "aten::convolution", "aten::nothing", "everything", "", 7, None],
+    "lacking", ["aten::add.Tensor", "aten::convolution", "aten::nothing", "everything", "", 7, None]
 )
 def test_a_claim_that_is_not_so_does_not_count(lacking: object) -> None:
     fault = claimed(lacking)

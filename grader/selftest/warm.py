@@ -18,7 +18,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
 
-ENVIRONMENT = {"LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
+# No plugins of pytest: where students work, there are none.
+ENVIRONMENT = {"LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 OURS = """
 import importlib, sys
 sys.path.insert(0, sys.argv[1])

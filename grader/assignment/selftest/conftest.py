@@ -5,6 +5,7 @@ pytest-xdist's controller loads this file, too, so what needs torch is imported 
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,12 @@ def untouched(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from grader.selftest.submissions import handed_out
 
     return handed_out(tmp_path_factory.mktemp("untouched"), ASSIGNMENT)
+
+
+@pytest.fixture
+def own(untouched: Path, tmp_path: Path) -> Path:
+    """A student's copy of it, to be changed."""
+    return Path(shutil.copytree(untouched, tmp_path / "own"))
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ In one file, so that one process imports transformers, which takes seconds.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -50,25 +51,18 @@ def tables_agree(ours: Tensor, theirs: Tensor, angles: Tensor) -> bool:
 
 HEAD_DIM, TRAINED = 64, 512
 SHORT, LONG = [1.0 + 0.05 * i for i in range(32)], [1.0 + 0.5 * i for i in range(32)]
+yarn = partial(yarn_scaling, HEAD_DIM, original_length=TRAINED, ramp="pairs")
 TRAINED_ON = {"original_max_position_embeddings": TRAINED}
 SCALINGS: dict[str, tuple[Scaled, dict[str, Any]]] = {  # case -> ours, theirs
     "default": (no_scaling(HEAD_DIM, 500000.0), {"rope_theta": 500000.0}),
     "linear": (linear_scaling(HEAD_DIM, factor=4.0), {"factor": 4.0}),
     "dynamic": (dynamic_scaling(HEAD_DIM, length=TRAINED, original_length=TRAINED, factor=4.0), {"factor": 4.0}),
-    "yarn": (
-        yarn_scaling(HEAD_DIM, factor=16.0, original_length=TRAINED, ramp="pairs"),
-        {**TRAINED_ON, "factor": 16.0},
-    ),
+    "yarn": (yarn(factor=16.0), {**TRAINED_ON, "factor": 16.0}),
     "yarn_ends": (
-        yarn_scaling(
-            HEAD_DIM, factor=4.0, original_length=TRAINED, ramp="pairs", alpha=2.0, beta=8.0, attention_factor=1.5
-        ),
+        yarn(factor=4.0, alpha=2.0, beta=8.0, attention_factor=1.5),
         {**TRAINED_ON, "factor": 4.0, "beta_slow": 2.0, "beta_fast": 8.0, "attention_factor": 1.5},
     ),
-    "yarn_that_never_turns_less_than_once": (
-        yarn_scaling(HEAD_DIM, 50.0, factor=4.0, original_length=TRAINED, ramp="pairs"),
-        {**TRAINED_ON, "factor": 4.0, "rope_theta": 50.0},
-    ),
+    "yarn_that_never_turns_less_than_once": (yarn(50.0, factor=4.0), {**TRAINED_ON, "factor": 4.0, "rope_theta": 50.0}),
     "llama3": (
         llama3_scaling(HEAD_DIM, 500000.0, factor=8.0, original_length=TRAINED),
         {**TRAINED_ON, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "rope_theta": 500000.0},

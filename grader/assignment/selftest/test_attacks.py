@@ -148,9 +148,7 @@ def test_an_attack_that_breaks_the_grader_is_told_and_the_next_one_gets_a_new_gr
         attacks.grader_for.cache_clear()
 
 
-def test_points_that_were_not_earned_and_processes_that_are_left_behind_are_told(
-    guarded: Judge, tmp_path: Path
-) -> None:
+def test_points_that_were_not_earned_and_processes_left_behind_are_told(guarded: Judge, tmp_path: Path) -> None:
     left: list[subprocess.Popen[bytes]] = []
 
     def build(folder: Path) -> Submission:

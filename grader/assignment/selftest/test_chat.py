@@ -220,14 +220,13 @@ MISTAKES = {  # name of a variant: the part that shows it, further options, and 
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-def test_a_mistake_is_seen_in_its_part(untouched: Path, tmp_path: Path, file: Path, run: WarmPython, name: str) -> None:
+def test_a_mistake_is_seen_in_its_part(own: Path, file: Path, run: WarmPython, name: str) -> None:
     part, options, said = MISTAKES[name]
     files = next(variant.files for variant in all_variants() if variant.name == f"wrong.{name}")
-    folder = write_folder(shutil.copytree(untouched, tmp_path / "a"), files)
-    status, told = chat(run, folder, file, "--prompt", "Hi", "--part", part, *options)
+    status, told = chat(run, write_folder(own, files), file, "--prompt", "Hi", "--part", part, *options)
     assert status == 1
     assert re.search(said, told), told
-    assert 'class="wrong"' in (folder / "demo.html").read_text(encoding="utf-8")
+    assert 'class="wrong"' in (own / "demo.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -326,10 +325,9 @@ def test_a_task_that_was_deleted_leaves_its_stand_in(monkeypatch: pytest.MonkeyP
     assert [report.name for report in Demo(load(), "en").reports] == ["GroupRMSNorm", "VocabEmbedding"]
 
 
-def test_the_first_task_alone_is_switched_on(untouched: Path, tmp_path: Path, run: WarmPython) -> None:
+def test_the_first_task_alone_is_switched_on(own: Path, run: WarmPython) -> None:
     file = "src/modeling/norm.py"
-    folder = write_folder(shutil.copytree(untouched, tmp_path / "a"), {file: ASSIGNMENT.solution()[file]})
-    told = run(folder, "tests.demo", "--lang", "zh")
+    told = run(write_folder(own, {file: ASSIGNMENT.solution()[file]}), "tests.demo", "--lang", "zh")
     assert (told.returncode, told.stderr) == (0, "")
     assert re.search(r"● GroupRMSNorm +你写的", told.stdout)
     assert told.stdout.count("替身；尚待完成") == 2
@@ -348,23 +346,19 @@ def test_the_reference_is_right_and_says_the_same_twice(solved: Path, run: WarmP
     assert page.count("<svg") == page.count("</svg>")
 
 
-SEEN = {  # name of a variant: what is read there, and how much it is at least
-    "wrong.norm_groups.rms_over_the_whole_hidden_dimension": (
-        r"unseen text: ([\d.]+) nats .* GroupRMSNorm is the cause",
-        1.20,
-    ),
-    "wrong.rotary.rotates_the_other_way": (r"unseen text: ([\d.]+) nats .* NTKAwareRoPE is the cause", 3),
+SEEN = {  # name of a variant: the layer that is named, and how many nats it costs at least
+    "wrong.norm_groups.rms_over_the_whole_hidden_dimension": ("GroupRMSNorm", 1.20),
+    "wrong.rotary.rotates_the_other_way": ("NTKAwareRoPE", 3),
 }
 
 
 @pytest.mark.parametrize("name", some(SEEN, 2))
-def test_a_mistake_is_seen(untouched: Path, tmp_path: Path, run: WarmPython, name: str) -> None:
-    told_there, least = SEEN[name]
+def test_a_mistake_is_seen(own: Path, run: WarmPython, name: str) -> None:
+    layer, least = SEEN[name]
     files = next(variant.files for variant in all_variants() if variant.name == name)
-    folder = write_folder(shutil.copytree(untouched, tmp_path / "a"), files)
-    told = run(folder, "tests.demo")
+    told = run(write_folder(own, files), "tests.demo")
     assert (told.returncode, told.stderr) == (1, "")
-    found = re.search(told_there, " ".join(told.stdout.split()))
+    found = re.search(rf"unseen text: ([\d.]+) nats .* {layer} is the cause", " ".join(told.stdout.split()))
     assert found is not None, told.stdout
     assert float(found[1]) >= least
 
@@ -378,13 +372,10 @@ ERRORS = {  # an edit of the norm: what is said of it
 
 
 @pytest.mark.parametrize("error", some(ERRORS, 2))
-def test_an_error_is_one_message_that_names_the_layer(
-    solved: Path, tmp_path: Path, run: WarmPython, error: str
-) -> None:
+def test_an_error_is_one_message_that_names_the_layer(own: Path, run: WarmPython, error: str) -> None:
     old, new, said = ERRORS[error]
     mistaken = edited(("src/modeling/norm.py", old, new), of=ASSIGNMENT)
-    folder = write_folder(shutil.copytree(solved, tmp_path / "a"), mistaken)
-    told = run(folder, "tests.demo")
+    told = run(write_folder(own, mistaken), "tests.demo")
     assert (told.returncode, told.stderr) == (1, "")
     (line,) = re.findall(r"✗ GroupRMSNorm.*?(?=\n  \S)", told.stdout, re.DOTALL)
     assert said in " ".join(line.split())

@@ -75,9 +75,7 @@ def test_a_mistake_with_devices_shows_on_a_second_one(judge_there: RunHiddenTest
     advised = [result.message for result in results if result.message.fields("\nOn {here}: {advice}")]
     there = {result.outcome for result in results if "simulated" in result.id}
     assert advised or there == {Outcome.CRASHED}, "what crashes on the CPU, too, is no matter of devices"
-    assert [
-        told for told in advised if in_words(told, ASSIGNMENT, "zh").splitlines()[-1] == told.splitlines()[-1]
-    ] == []
+    assert [one for one in advised if in_words(one, ASSIGNMENT, "zh").splitlines()[-1] == one.splitlines()[-1]] == []
 
 
 @pytest.mark.slow

@@ -34,17 +34,11 @@ TURN, ROPE = "src/functional.py", "src/modeling/pos_emb.py"
 
 
 @pytest.fixture
-def folder(untouched: Path, tmp_path: Path) -> Path:
-    """A student's copy of what is handed out."""
-    return shutil.copytree(untouched, tmp_path / "student")
-
-
-@pytest.fixture
-def tell(folder: Path, run: WarmPython) -> Tell:
+def tell(own: Path, run: WarmPython) -> Tell:
     """``tell(edits, "tests", "--all")``: what a student's command prints about the reference with these edits."""
 
     def told(edits: Iterable[tuple[str, str, str]], *command: str) -> str:
-        return run(write_folder(folder, edited(*edits, of=ASSIGNMENT)), *command).stdout
+        return run(write_folder(own, edited(*edits, of=ASSIGNMENT)), *command).stdout
 
     return told
 
@@ -56,9 +50,9 @@ def told(tell: Tell) -> Tell:
 
 
 @pytest.fixture
-def with_second_device(folder: Path) -> None:
+def with_second_device(own: Path) -> None:
     """The tests simulate a second device, as in the course's own repository."""
-    shutil.copytree(REPOSITORY / SHARED / "second_device", folder / "tests/harness/shared/second_device")
+    shutil.copytree(REPOSITORY / SHARED / "second_device", own / "tests/harness/shared/second_device")
 
 
 # ── A sentence and a question ───────────────────────────────────────────────────────────────────────────────────────
@@ -68,235 +62,102 @@ FOREIGN = "rows.masked_fill(foreign, 0)"
 
 
 class Case(NamedTuple):
-    """A mistake: its file, what takes the place of what there, the task, what is said, and what is not."""
+    """A mistake: its file, the task, what takes the place of what there, what is said, and what is not."""
 
     file: str
-    edits: dict[str, str]
     task: int
+    edits: dict[str, str]
     said: tuple[str, ...]
     unsaid: tuple[str, ...] = ()
 
 
 CASES = {
-    "a shape error": Case(
-        ROPE,
-        {"cos[:seq_len], sin[:seq_len]": "cos, sin"},
-        4,
-        (
-            "src/modeling/pos_emb.py:92 -> src/functional.py:30 return (input * cos",
-            "input float32 [1, 7, 1, 8], cos float32 [8, 1, 8]",
-            "Is the line itself wrong, or does an earlier one",
-        ),
-    ),
-    "an unknown variable": Case(
-        VOCAB,
-        {"foreign = (rows < 0) |": "foriegn = (rows < 0) |"},
-        3,
-        ("name 'foreign' is not defined. Did you mean foriegn?",),
-        ("which ids does its rank own",),
-    ),
-    "a renamed class": Case(
-        NORM,
-        {"class GroupRMSNorm": "class GroupRmsNorm"},
-        1,
-        ("Your code has GroupRmsNorm: did you mean GroupRMSNorm?", "(so tests of task 1 could not run)"),
-    ),
-    "a renamed argument of a function": Case(
-        TURN,
-        {
-            "cos: Tensor, sin: Tensor)": "cosine: Tensor, sin: Tensor)",
-            "for table in (cos, sin)": "for table in (cosine, sin)",
-        },
-        4,
+    "a shape error": Case(ROPE, 4, {"cos[:seq_len], sin[:seq_len]": "cos, sin"},
+        ("src/modeling/pos_emb.py:92 -> src/functional.py:30 return (input * cos",
+         "input float32 [1, 7, 1, 8], cos float32 [8, 1, 8]", "Is the line itself wrong, or does an earlier one")),
+    "an unknown variable": Case(VOCAB, 3, {"foreign = (rows < 0) |": "foriegn = (rows < 0) |"},
+        ("name 'foreign' is not defined. Did you mean foriegn?",), ("which ids does its rank own",)),
+    "a renamed class": Case(NORM, 1, {"class GroupRMSNorm": "class GroupRmsNorm"},
+        ("Your code has GroupRmsNorm: did you mean GroupRMSNorm?", "(so tests of task 1 could not run)")),
+    "a renamed argument of a function": Case(TURN, 4,
+        {"cos: Tensor, sin: Tensor)": "cosine: Tensor, sin: Tensor)",
+         "for table in (cos, sin)": "for table in (cosine, sin)"},
         ("unexpected keyword argument 'cos'. Your code has cosine: did you mean cos?",),
-        ("a quarter turn make of (1, 0)",),
-    ),
-    "a misspelled method": Case(
-        NORM,
-        {"def forward(": "def foward("},
-        1,
-        ('missing the required "forward" function. Your code has foward: did you mean forward?',),
-        MATHEMATICS,
-    ),
-    "a misspelled constructor": Case(
-        NORM,
-        {"def __init__(": "def __int__("},
-        1,
-        ("unexpected keyword argument 'hidden_size'. Your code has __int__: did you mean __init__?",),
-        MATHEMATICS,
-    ),
-    "a method of another name": Case(
-        NORM,
-        {"def forward(": "def call("},
-        1,
-        ("The class has no method forward: is its def spelt and indented as in the stub?",),
-        MATHEMATICS,
-    ),
-    "a parameter that is not kept": Case(
-        VOCAB,
-        {
-            "self.table = nn.Parameter(": "self.table = (",
-            "nn.init.normal_(self.table,": "nn.init.normal_(self.table.data,",
-        },
-        2,
+        ("a quarter turn make of (1, 0)",)),
+    "a misspelled method": Case(NORM, 1, {"def forward(": "def foward("},
+        ('missing the required "forward" function. Your code has foward: did you mean forward?',), MATHEMATICS),
+    "a misspelled constructor": Case(NORM, 1, {"def __init__(": "def __int__("},
+        ("unexpected keyword argument 'hidden_size'. Your code has __int__: did you mean __init__?",), MATHEMATICS),
+    "a method of another name": Case(NORM, 1, {"def forward(": "def call("},
+        ("The class has no method forward: is its def spelt and indented as in the stub?",), MATHEMATICS),
+    "a parameter that is not kept": Case(VOCAB, 2,
+        {"self.table = nn.Parameter(": "self.table = (",
+         "nn.init.normal_(self.table,": "nn.init.normal_(self.table.data,"},
         ("there is one parameter (float32-cpu-table)", "registered parameters: none; expected 1"),
-        ("means its default",),
-    ),
-    "a truth value of many": Case(
-        VOCAB,
+        ("means its default",)),
+    "a truth value of many": Case(VOCAB, 3,
         {"(rows < 0) | (rows >= self.shard.shape[0])": "rows < 0 or rows >= self.shard.shape[0]"},
-        3,
         ("What should happen to each element?", "operands rows int64 [1, 4] from 0 to 3"),
-        ("Is the line itself wrong",),
-    ),
-    "a name of Python's own": Case(
-        VOCAB,
-        {"embedding(input_ids,": "embedding(input,"},
-        2,
-        ("operands input = <built-in function input>, self.table float32 [16, 8]",),
-    ),
-    "ids in turn": Case(
-        VOCAB,
-        {
-            "rows = input_ids - self.first_id": "rows = input_ids // 4",
-            "foreign = (rows < 0) | (rows >= self.shard.shape[0])": "foreign = input_ids % 4 != self.first_id // 4",
-        },
-        3,
-        (
-            'gives exactly zero: failed in "an id of another rank gives zeros (cpu-rank-0)".',
-            'rank-0)". Wrong for these ids: 4, 8, 12.',
-        ),
-    ),
-    "a missing return": Case(
-        ROPE,
-        {"        return apply_rotary": "        apply_rotary"},
-        4,
-        ("received None, expected one tensor: is a return missing?",),
-        ("With k = 1 nothing is stretched",),
-    ),
-    "a shape that a test's own line cannot use": Case(
-        TURN,
-        {".to(input.dtype)": ".to(input.dtype).flatten(2)"},
-        4,
-        ("received shape [", "so no number has been compared yet"),
-        ("IndexError", "With k = 1 nothing is stretched"),
-    ),
-    "an in-place operation that torch refuses": Case(
-        NORM,
+        ("Is the line itself wrong",)),
+    "a name of Python's own": Case(VOCAB, 2, {"embedding(input_ids,": "embedding(input,"},
+        ("operands input = <built-in function input>, self.table float32 [16, 8]",)),
+    "ids in turn": Case(VOCAB, 3,
+        {"rows = input_ids - self.first_id": "rows = input_ids // 4",
+         "foreign = (rows < 0) | (rows >= self.shard.shape[0])": "foreign = input_ids % 4 != self.first_id // 4"},
+        ('gives exactly zero: failed in "an id of another rank gives zeros (cpu-rank-0)".',
+         'rank-0)". Wrong for these ids: 4, 8, 12.')),
+    "a missing return": Case(ROPE, 4, {"        return apply_rotary": "        apply_rotary"},
+        ("received None, expected one tensor: is a return missing?",), ("With k = 1 nothing is stretched",)),
+    "a shape that a test's own line cannot use": Case(TURN, 4, {".to(input.dtype)": ".to(input.dtype).flatten(2)"},
+        ("received shape [", "so no number has been compared yet"), ("IndexError", "With k = 1 nothing is stretched")),
+    "an in-place operation that torch refuses": Case(NORM, 1,
         {"groups / torch.sqrt(mean_square + self.eps)": "groups.div_(torch.sqrt(mean_square + self.eps))"},
-        1,
-        ("Does it work in place",),
-        ("Which of its values, shapes and dtypes",),
-    ),
-    "the size of a parameter": Case(
-        NORM,
-        {"torch.empty(hidden_size,": "torch.empty(group_size,"},
-        1,
-        ("In gamma: received shape [4], expected [24]",),
-        MATHEMATICS,
-    ),
-    "a rotation without gradient": Case(
-        ROPE,
+        ("Does it work in place",), ("Which of its values, shapes and dtypes",)),
+    "the size of a parameter": Case(NORM, 1, {"torch.empty(hidden_size,": "torch.empty(group_size,"},
+        ("In gamma: received shape [4], expected [24]",), MATHEMATICS),
+    "a rotation without gradient": Case(ROPE, 4,
         {"return apply_rotary_pos_emb(input, cos": "return apply_rotary_pos_emb(input.detach(), cos"},
-        4,
-        ("does not require grad", "Where is the gradient cut"),
-        ("Which type and shape does it have",),
-    ),
-    "a package": Case(
-        NORM,
-        {"import torch\n": "import json, pytest\nimport torch\n"},
-        1,
-        ("src/modeling/norm.py imports pytest; only Python and torch are guaranteed during grading",),
-    ),
-    "mean and standard deviation swapped": Case(
-        VOCAB,
+        ("does not require grad", "Where is the gradient cut"), ("Which type and shape does it have",)),
+    "a package": Case(NORM, 1, {"import torch\n": "import json, pytest\nimport torch\n"},
+        ("src/modeling/norm.py imports pytest; only Python and torch are guaranteed during grading",)),
+    "mean and standard deviation swapped": Case(VOCAB, 2,
         {"(self.table, self.init_mean, self.init_std,": "(self.table, self.init_std, self.init_mean,"},
-        2,
         ("Every value is the same", "are the arguments in the right order"),
-        ("between setting the seed and the draw",),
-    ),
-    "a reset that nobody calls": Case(
-        NORM,
-        {"device=device))\n        self.reset_parameters()": "device=device))"},
-        1,
+        ("between setting the seed and the draw",)),
+    "a reset that nobody calls": Case(NORM, 1, {"device=device))\n        self.reset_parameters()": "device=device))"},
         ("After a call of reset_parameters(), the values are correct.", "Who calls reset_parameters"),
-        ("between setting the seed and the draw",),
-    ),
-    "a check the wrong way round": Case(
-        NORM,
-        {"hidden_size % group_size != 0": "group_size % hidden_size != 0"},
-        1,
-        (
-            "Your own check rejects what the docstring allows",
-            "norm.py:44 if group_size % hidden_size != 0: raise ValueError( operands group_size = 4, hidden_size = 24",
-        ),
-        ("shapes and dtypes",),
-    ),
-    "the mask of an earlier call": Case(
-        VOCAB,
-        {
-            "self.first_id = rank * rows": "self.first_id, self.foreign = rank * rows, None",
-            "        foreign = (rows": "        foreign = self.foreign if self.foreign is not None else (rows",
-            "        embedded = nn": "        self.foreign = foreign if rows.dim() == 2 and len(rows) == 2 else None\n"
-            "        embedded = nn",
-            FOREIGN: "rows.clamp(0, self.shard.shape[0] - 1)",
-        },
-        3,
-        ("a mask, ids, a converted copy", "every value of these rows: [0, 0], [0, 2]"),
-        ("shifts or masks the ids",),
-    ),
-    "a pair returned": Case(
-        TURN,
-        {".to(input.dtype)": ".to(input.dtype), cos"},
-        4,
-        (
-            "of type tuple (float32 [2, 3, 3, 8], float32 [3, 1, 8]), expected one tensor: what does your return ",
-            "the same angles serve every batch row and head: the same error",
-        ),
-    ),
-    "growth at equality": Case(
-        ROPE,
-        {"seq_len > cos.shape[0]": "seq_len >= cos.shape[0]"},
-        4,
-        ("In the cosines and sines for s = 12, ms = 4, k = 3:",),
-        ("The right numbers are there",),
-    ),
-    "a dropout": Case(
-        NORM,
+        ("between setting the seed and the draw",)),
+    "a check the wrong way round": Case(NORM, 1, {"hidden_size % group_size != 0": "group_size % hidden_size != 0"},
+        ("Your own check rejects what the docstring allows",
+         "norm.py:44 if group_size % hidden_size != 0: raise ValueError( operands group_size = 4, hidden_size = 24"),
+        ("shapes and dtypes",)),
+    "the mask of an earlier call": Case(VOCAB, 3,
+        {"self.first_id = rank * rows": "self.first_id, self.foreign = rank * rows, None",
+         "        foreign = (rows": "        foreign = self.foreign if self.foreign is not None else (rows",
+         "        embedded = nn": "        self.foreign = foreign if rows.dim() == 2 and len(rows) == 2 else None\n"
+             "        embedded = nn",
+         FOREIGN: "rows.clamp(0, self.shard.shape[0] - 1)"},
+        ("a mask, ids, a converted copy", "every value of these rows: [0, 0], [0, 2]"), ("shifts or masks the ids",)),
+    "a pair returned": Case(TURN, 4, {".to(input.dtype)": ".to(input.dtype), cos"},
+        ("of type tuple (float32 [2, 3, 3, 8], float32 [3, 1, 8]), expected one tensor: what does your return ",
+         "the same angles serve every batch row and head: the same error")),
+    "growth at equality": Case(ROPE, 4, {"seq_len > cos.shape[0]": "seq_len >= cos.shape[0]"},
+        ("In the cosines and sines for s = 12, ms = 4, k = 3:",), ("The right numbers are there",)),
+    "a dropout": Case(NORM, 1,
         {"groups / torch.sqrt": "nn.functional.dropout(groups, 0.5, self.training) / torch.sqrt"},
-        1,
-        ("What differs in training",),
-        MATHEMATICS[:1],
-    ),
-    "the dtype of gamma": Case(
-        NORM,
-        {").to(input.dtype)  #": ").to(self.gamma.dtype)  #"},
-        1,
-        ("what decides its dtype there",),
-        MATHEMATICS[:1],
-    ),
-    "a buffer's registration kept in its place": Case(
-        ROPE,
+        ("What differs in training",), MATHEMATICS[:1]),
+    "the dtype of gamma": Case(NORM, 1, {").to(input.dtype)  #": ").to(self.gamma.dtype)  #"},
+        ("what decides its dtype there",), MATHEMATICS[:1]),
+    "a buffer's registration kept in its place": Case(ROPE, 4,
         {'        self.register_buffer("cos"': '        self.cos = self.register_buffer("cos"'},
-        4,
-        (
-            "the lowest is divided by k; defaults are the stub's tested",
-            "operands cos = None",
-            "Which line set it last, and what does the right-hand side of that line return?",
-        ),
-        ("✗ gradients flow back through the rotation tested",),
-    ),
-    "eps as a floor": Case(
-        NORM,
+        ("the lowest is divided by k; defaults are the stub's tested", "operands cos = None",
+         "Which line set it last, and what does the right-hand side of that line return?"),
+        ("✗ gradients flow back through the rotation tested",)),
+    "eps as a floor": Case(NORM, 1,
         {"torch.sqrt(mean_square + self.eps)": "torch.sqrt(mean_square.clamp_min(self.eps))"},
-        1,
-        (
-            "where does eps enter, by which operation",
-            "passes the same test with float32-cpu-zeros question",
-        ),
-        ("Try x = 0",),
-    ),
-}
+        ("where does eps enter, by which operation", "passes the same test with float32-cpu-zeros question"),
+        ("Try x = 0",)),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", some(CASES.values(), 2), ids=some(CASES, 2))
@@ -321,9 +182,8 @@ def test_an_import_that_fails_here_and_in_the_grader_is_told_once(told: Tell) ->
 
 
 def test_plain_pytest_shows_the_line_and_the_question_and_no_line_of_the_harness(told: Tell) -> None:
-    file, edits, *_ = CASES["a shape error"]
-    edited = [(file, *edit) for edit in edits.items()]
-    page = told(edited, "pytest", "-q", "tests/test_pos_emb.py", "-k", "base-10000")
+    file, _, edits, *_ = CASES["a shape error"]
+    page = told([(file, *edit) for edit in edits.items()], "pytest", "-q", "tests/test_pos_emb.py", "-k", "base-10000")
     assert "src/functional.py:30: RuntimeError" in page
     assert "tests/harness" not in page
     assert "Is the line itself wrong, or does an earlier one" in page
@@ -381,73 +241,35 @@ class Mistake(NamedTuple):
 
 
 MISTAKES = {
-    "one root mean square for all of h": Mistake(
-        NORM,
-        {CUT: "input.to(compute_dtype).unsqueeze(-2)"},
-        *("norm_groups", "How many root mean squares", "", "norm_over_whole_hidden"),
-    ),
-    "eps forgotten": Mistake(
-        NORM,
-        {ROOT: "torch.sqrt(mean_square)"},
-        *("norm_eps_inside_sqrt", "where does eps enter", "Received values are 4 times", "norm_eps_absent"),
-    ),
-    "1 + gamma": Mistake(
-        NORM,
-        {"* self.gamma.to(input.device)": "* (1 + self.gamma.to(input.device))"},
-        *("norm_groups", "Is something added to gamma", "Received values are 2 times", "norm_gamma_plus_one"),
-    ),
-    "gamma of one group shared by all": Mistake(
-        NORM,
+    "one root mean square for all of h": Mistake(NORM, {CUT: "input.to(compute_dtype).unsqueeze(-2)"},
+        "norm_groups", "How many root mean squares", "", "norm_over_whole_hidden"),
+    "eps forgotten": Mistake(NORM, {ROOT: "torch.sqrt(mean_square)"},
+        "norm_eps_inside_sqrt", "where does eps enter", "Received values are 4 times", "norm_eps_absent"),
+    "1 + gamma": Mistake(NORM, {"* self.gamma.to(input.device)": "* (1 + self.gamma.to(input.device))"},
+        "norm_groups", "Is something added to gamma", "Received values are 2 times", "norm_gamma_plus_one"),
+    "gamma of one group shared by all": Mistake(NORM,
         {"* self.gamma.to": "* self.gamma[: self.group_size].repeat(len(self.gamma) // self.group_size).to"},
-        *(
-            "norm_gamma",
-            "which element of gamma scales feature j",
-            "dimension 2, of 12: only at 4-11",
-            "norm_shared_gamma",
-        ),
-    ),
-    "an in-place division": Mistake(
-        NORM,
-        {f"groups / {ROOT}": f"groups.div_({ROOT})"},
-        *("norm_purity", "Which line writes to it or to a view of it", "over the whole tensor", "input_changed"),
-    ),
-    "seeded before another draw": Mistake(
-        VOCAB,
-        {
-            "nn.init.normal_(self.table": "torch.empty_like(self.table).normal_(generator=generator)\n"
-            "        nn.init.normal_(self.table"
-        },
-        *("vocab_init_and_reset", "between setting the seed and the draw", "", "init_after_extra_draw"),
-    ),
-    "<= at the shard's upper edge": Mistake(
-        VOCAB,
-        {"rows >= self.shard": "rows > self.shard", FOREIGN: "rows.clamp(0, self.shard.shape[0] - 1)"},
-        *("shard_zeros_elsewhere", "Which comparison lets it in", "of 16: only at 4", "shard_neighbour_answered"),
-    ),
-    "neighbours as pairs": Mistake(
-        TURN,
-        {
-            "input.chunk(2, dim=-1)": "(input[..., 0::2], input[..., 1::2])",
-            HALF: "torch.stack((-second, first), dim=-1).flatten(-2)",
-        },
-        *(
-            "rotary_pairing_and_sign",
-            "which two features form a pair",
-            "over the whole tensor",
-            "rotary_adjacent_pairs",
-        ),
-    ),
-    "positions in 16 bits": Mistake(
-        ROPE,
-        {"angles = ": "positions = positions.to(dtype).float()\n        angles = "},
-        *("rope_exact_angles", "From which position on are your angles wrong", "at 2049", "rope_far_positions"),
-    ),
-    "static modules keep what they have grown": Mistake(
-        ROPE,
-        {"if self.dynamic:": "if True:"},
-        *("rope_static", "what is different in the module", "dimension", "rope_static_keeps_growth"),
-    ),
-}
+        "norm_gamma", "which element of gamma scales feature j", "dimension 2, of 12: only at 4-11",
+        "norm_shared_gamma"),
+    "an in-place division": Mistake(NORM, {f"groups / {ROOT}": f"groups.div_({ROOT})"},
+        "norm_purity", "Which line writes to it or to a view of it", "over the whole tensor", "input_changed"),
+    "seeded before another draw": Mistake(VOCAB,
+        {"nn.init.normal_(self.table": "torch.empty_like(self.table).normal_(generator=generator)\n"
+             "        nn.init.normal_(self.table"},
+        "vocab_init_and_reset", "between setting the seed and the draw", "", "init_after_extra_draw"),
+    "<= at the shard's upper edge": Mistake(VOCAB,
+        {"rows >= self.shard": "rows > self.shard",
+         FOREIGN: "rows.clamp(0, self.shard.shape[0] - 1)"},
+        "shard_zeros_elsewhere", "Which comparison lets it in", "of 16: only at 4", "shard_neighbour_answered"),
+    "neighbours as pairs": Mistake(TURN,
+        {"input.chunk(2, dim=-1)": "(input[..., 0::2], input[..., 1::2])",
+         HALF: "torch.stack((-second, first), dim=-1).flatten(-2)"},
+        "rotary_pairing_and_sign", "which two features form a pair", "over the whole tensor", "rotary_adjacent_pairs"),
+    "positions in 16 bits": Mistake(ROPE, {"angles = ": "positions = positions.to(dtype).float()\n        angles = "},
+        "rope_exact_angles", "From which position on are your angles wrong", "at 2049", "rope_far_positions"),
+    "static modules keep what they have grown": Mistake(ROPE, {"if self.dynamic:": "if True:"},
+        "rope_static", "what is different in the module", "dimension", "rope_static_keeps_growth"),
+}  # fmt: skip
 
 
 def trying(_: str, trials: Sequence[Trial]) -> list[Mapping[str, Signatures]]:
@@ -470,9 +292,9 @@ def signatures(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def signed(folder: Path, signatures: Path) -> None:
+def signed(own: Path, signatures: Path) -> None:
     """The tests have signatures, as students get them."""
-    shutil.copy(signatures, folder / "tests" / "harness")
+    shutil.copy(signatures, own / "tests" / "harness")
 
 
 def parts_of(told: str, title: str) -> dict[str, str]:

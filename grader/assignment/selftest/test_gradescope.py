@@ -14,16 +14,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 from grader import REPOSITORY
-from grader import __main__ as cli
 from grader.assignment import ASSIGNMENT
 from grader.core.intake.origin import Origin, Student
 from grader.core.intake.submission import Submission
 from grader.core.judge.judge import Judge
 from grader.core.settings import Settings
 from grader.extras.gradescope import run as autograder
+from grader.selftest import term
 from grader.selftest.submissions import edited, write_folder
 
 pytestmark = [pytest.mark.process, pytest.mark.usefixtures("reads_here")]
@@ -40,8 +39,7 @@ METADATA = {
 @pytest.fixture(scope="module")
 def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("autograder")
-    result = CliRunner().invoke(cli.app, ["gradescope", str(folder)])
-    assert result.exit_code == 0, result.output
+    term.run("gradescope", folder)
     return folder / "autograder.zip"
 
 
@@ -68,17 +66,13 @@ def test_scripts_lie_at_the_root_and_can_be_executed(packed: Path) -> None:
     with zipfile.ZipFile(packed) as archive:
         modes = {entry.filename: entry.external_attr >> 16 for entry in archive.infolist()}
     assert modes["setup.sh"] == modes["run_autograder"] == 0o755
-    assert (
-        modes["grader/extras/gradescope/run.py"]
-        == modes["grader/assignment/rubric.toml"]
-        == modes["ref/modeling/norm.py"]
-        == 0o644
-    )
+    read = ("grader/extras/gradescope/run.py", "grader/assignment/rubric.toml", "ref/modeling/norm.py")
+    assert {modes[name] for name in read} == {0o644}
     assert not [name for name in modes if re.search(r"selftest|__pycache__|notebooks|\.pyc", name)]
 
 
 def test_the_same_repository_gives_the_same_bytes(packed: Path, tmp_path: Path) -> None:
-    assert CliRunner().invoke(cli.app, ["gradescope", str(tmp_path / "again.zip")]).exit_code == 0
+    term.run("gradescope", tmp_path / "again.zip")
     assert (tmp_path / "again.zip").read_bytes() == packed.read_bytes()
 
 
@@ -114,29 +108,31 @@ def test_nothing_to_grade_is_said_and_has_no_score(
     assert results["score"] == 0
 
 
-def test_a_years_seed_reaches_the_grading(root: Path, tmp_path: Path) -> None:
-    """The script passes it on, also to a Python that only prints its arguments."""
-    assert CliRunner().invoke(cli.app, ["gradescope", str(tmp_path / "year.zip"), "--seed", "2026"]).exit_code == 0
-    with zipfile.ZipFile(tmp_path / "year.zip") as archive:
-        archive.extract("run_autograder", root / "source")
-    assert run(root, AUTOGRADER_PYTHON="/bin/echo")[1].split()[-2:] == [str(root), "2026"]
-    with pytest.MonkeyPatch.context() as patch:
-        asked: list[int] = []
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Judges that fail; the list has the seeds with which they were asked to grade."""
+    seeds: list[int] = []
 
-        def grade_all(_: object, settings: Settings, *__: object) -> Any:
-            asked.append(settings.seed)
-            raise OSError(28, "No space left on device")
-
-        patch.setattr(autograder, "grade_all", grade_all)
-        autograder.main(root, ASSIGNMENT, 2026)
-    assert asked == [2026]
-
-
-def test_an_exception_is_a_fault_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def grade_all(*_: object) -> Any:
+    def grade_all(_: object, settings: Settings, *__: object) -> Any:
+        seeds.append(settings.seed)
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(autograder, "grade_all", grade_all)
+    return seeds
+
+
+def test_a_years_seed_reaches_the_grading(root: Path, tmp_path: Path, asked: list[int]) -> None:
+    """The script passes it on, also to a Python that only prints its arguments."""
+    term.run("gradescope", tmp_path / "year.zip", "--seed", "2026")
+    with zipfile.ZipFile(tmp_path / "year.zip") as archive:
+        archive.extract("run_autograder", root / "source")
+    assert run(root, AUTOGRADER_PYTHON="/bin/echo")[1].split()[-2:] == [str(root), "2026"]
+    autograder.main(root, ASSIGNMENT, 2026)
+    assert asked == [2026]
+
+
+@pytest.mark.usefixtures("asked")
+def test_an_exception_is_a_fault_of_ours(tmp_path: Path) -> None:
     assert autograder.main(tmp_path, ASSIGNMENT) == 3
     results = json.loads((tmp_path / "results" / "results.json").read_text())
     assert results["extra_data"]["reason"] == "OSError: [Errno 28] No space left on device"

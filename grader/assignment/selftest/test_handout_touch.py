@@ -97,13 +97,11 @@ def test_groups_share_a_root(tab: Tab, rendered: Path) -> None:
     told = TOLD.format("groups")
     assert "3 groups" in tab.evaluate(told)
     assert "its group's root 2.24" in tab.evaluate(told)
-    tab.focus("[data-touch=groups] label + label input")
-    tab.press("END")
+    tab.press("END", at="[data-touch=groups] label + label input")
     tab.wait_for(f"{told}.includes('Feature 4 is 20')")
     root = math.sqrt((20**2 + 1 + 1 + 9) / 4)
     assert f"comes out as {1 / root:.2f}" in tab.evaluate(told)
-    tab.focus("[data-touch=groups] input")
-    tab.press("HOME")
+    tab.press("HOME", at="[data-touch=groups] input")
     tab.wait_for(f"{told}.includes('12 groups') && {told}.includes('alone in its group')")
 
 
@@ -112,14 +110,11 @@ def test_borders_of_a_shard_move(tab: Tab, rendered: Path) -> None:
     tab.open(rendered / "en" / "task3.html")
     told = TOLD.format("shard")
     assert tab.evaluate(told) == "Rank 1 of 3 owns ids 4 to 7. Asked for id 5, it answers with row 1 of its shard."
-    tab.focus("[data-touch=shard] input")
-    tab.press("ARROW_RIGHT")
+    tab.press("ARROW_RIGHT", at="[data-touch=shard] input")
     tab.wait_for(f"{told}.startsWith('Rank 1 of 4 owns ids 3 to 5.') && {told}.includes('row 2 of')")
-    tab.focus("[data-touch=shard] label:nth-of-type(2) input")
-    tab.press("END")
+    tab.press("END", at="[data-touch=shard] label:nth-of-type(2) input")
     tab.wait_for(f"{told} === 'Rank 3 of 4 owns ids 9 to 11. Asked for id 5, it answers zero; rank 1 has that row.'")
-    tab.focus("[data-touch=shard] input")
-    tab.press("HOME")
+    tab.press("HOME", at="[data-touch=shard] input")
     tab.wait_for(f"{told}.startsWith('Rank 0 of 1 owns ids 0 to 11.')")
     assert tab.evaluate("document.querySelectorAll('[data-touch=shard] .mine').length") == 12
 
@@ -128,14 +123,11 @@ def test_borders_of_a_shard_move(tab: Tab, rendered: Path) -> None:
 def test_a_pair_turns_and_wavelengths_stretch(tab: Tab, rendered: Path) -> None:
     tab.open(rendered / "zh" / "task4.html")
     turned, stretched = TOLD.format("turn"), TOLD.format("stretch")
-    tab.focus("[data-touch=turn] input")
-    tab.press("ARROW_RIGHT", 4)
-    tab.focus("[data-touch=turn] label:nth-of-type(2) input")
-    tab.press("ARROW_RIGHT")
+    tab.press("ARROW_RIGHT", 4, at="[data-touch=turn] input")
+    tab.press("ARROW_RIGHT", at="[data-touch=turn] label:nth-of-type(2) input")
     angle = 6 * 100 ** (-2 / 8)
     tab.wait_for(f"{turned}.includes('({math.cos(angle):.2f}, {math.sin(angle):.2f})')")
-    tab.focus("[data-touch=stretch] input")
-    tab.press("END")
+    tab.press("END", at="[data-touch=stretch] input")
     rope = NTKAwareRoPE(dim=16, max_seq_len=2, base=10000, ratio=16)
     longest = 2 * math.pi / math.asin(rope.sin[1, 7].item())
     tab.wait_for(f"{stretched}.startsWith('k = 16：')")
@@ -147,12 +139,9 @@ def test_a_pair_turns_and_wavelengths_stretch(tab: Tab, rendered: Path) -> None:
 @needs_browser
 def test_an_edited_norm_is_what_the_reference_computes(tab: Tab, rendered: Path) -> None:
     tab.open(rendered / "en" / "task1.html")
-    tab.focus("[aria-label='x, feature 2']")
-    tab.press("ARROW_UP", 3)
-    tab.focus("[aria-label='\u03b3, feature 3']")
-    tab.press("ARROW_DOWN", 2)
-    tab.focus("[data-touch=norm_example] select")
-    tab.press("ARROW_DOWN")
+    tab.press("ARROW_UP", 3, at="[aria-label='x, feature 2']")
+    tab.press("ARROW_DOWN", 2, at="[aria-label='\u03b3, feature 3']")
+    tab.press("ARROW_DOWN", at="[data-touch=norm_example] select")
     tab.wait_for(f"{TOLD.format('norm_example')}.startsWith('gz = 4, so 1 root:')")
     norm = GroupRMSNorm(hidden_size=4, group_size=4, eps=24)
     with torch.no_grad():
@@ -164,21 +153,18 @@ def test_an_edited_norm_is_what_the_reference_computes(tab: Tab, rendered: Path)
 @needs_browser
 def test_edited_ids_are_looked_up_and_refused_outside_the_table(tab: Tab, rendered: Path) -> None:
     tab.open(rendered / "en" / "task2.html")
-    tab.focus("[data-touch=lookup_example] input")
-    tab.press("ARROW_DOWN", 2)  # the ids are 1, 1, 3 now
+    tab.press("ARROW_DOWN", 2, at="[data-touch=lookup_example] input")  # the ids are 1, 1, 3 now
     tab.wait_for(f"{TOLD.format('lookup_example')} === 'The output is [[[2, 3], [2, 3], [-4, 6]]].'")
     assert [cells[-1] for cells in tab.evaluate(TABLES)[0][1:]] == ["0, 0", "3, 1", "0, 0", "4, 5"]
     tab.open(rendered / "en" / "task3.html")
-    tab.focus("[aria-label='id 1 of 4']")
-    tab.press("ARROW_DOWN", 2)
+    tab.press("ARROW_DOWN", 2, at="[aria-label='id 1 of 4']")
     assert row(tab, 0, 2)[1] == "3, 30"
     tab.press("BACKSPACE")
     tab.press("7")
     told = TOLD.format("shard_example")
     tab.wait_for(f"{told} === 'id 1 of 4: a whole number from 0 to 5 is needed.'")
     assert tab.evaluate("document.querySelector('table').matches('.behind')")
-    tab.focus("[data-touch=shard_example] button")
-    tab.press("ENTER")
+    tab.press("ENTER", at="[data-touch=shard_example] button")
     tab.wait_for(f"{told} === 'Nothing to say about this sentence: rank 1.'")
     assert row(tab, 0, 0) == ["owns", "id 4", "id 1", "id 5", "id 0"]
 
@@ -186,10 +172,8 @@ def test_edited_ids_are_looked_up_and_refused_outside_the_table(tab: Tab, render
 @needs_browser
 def test_edited_examples_of_task_4(tab: Tab, rendered: Path) -> None:
     tab.open(rendered / "en" / "task4.html")
-    tab.focus("[aria-label='feature 0']")
-    tab.press("ARROW_UP", 4)
+    tab.press("ARROW_UP", 4, at="[aria-label='feature 0']")
     tab.wait_for(f"{TOLD.format('turn_example')} === 'The output is [0.6, -0.8, 5.8, 4.4].'")
-    tab.focus("[aria-label=k]")
-    tab.press("ARROW_DOWN", 3)
+    tab.press("ARROW_DOWN", 3, at="[aria-label=k]")
     tab.wait_for(f"{TOLD.format('stretch_example')}.endsWith('= 64.')")
     assert row(tab, 1, 2) == row(tab, 1, 1)

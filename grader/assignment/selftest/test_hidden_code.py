@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, product
 from pathlib import Path
 from typing import Any
@@ -204,14 +204,11 @@ def shown(row: Call | shards.Sent) -> dict[str, Any]:
     return row._asdict() | {"place": place, "rank": 0, "world": 0, "layout": row.layout is plain}
 
 
-@pytest.mark.parametrize("calls", [OWNED, ZEROS, PURITY, SUMS], ids=["owned", "zeros", "purity", "sums"])
-def test_in_the_calls_of_a_shard_all_conditions_meet(calls: tuple[Call, ...]) -> None:
+OF_SHARDS = {"owned": OWNED, "zeros": ZEROS, "purity": PURITY, "sums": SUMS, "gradients": shards.SENT}
+
+
+@pytest.mark.parametrize("calls", OF_SHARDS.values(), ids=OF_SHARDS)
+def test_in_the_calls_and_in_the_gradients_of_a_shard_all_conditions_meet(calls: Sequence[Call | shards.Sent]) -> None:
     cases = [shown(row) for row in calls]
-    assert apart(cases) == set()
-    assert apart(cases[2:])
-
-
-def test_in_the_gradients_of_a_shard_all_conditions_meet() -> None:
-    cases = [shown(row) for row in shards.SENT]
     assert apart(cases) == set()
     assert apart(cases[2:])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -19,6 +19,7 @@ from grader.core.rubric import Rubric
 from grader.core.sandbox.handle import Worker
 from grader.core.sandbox.launch import Zygote
 from grader.core.settings import Settings
+from grader.selftest.at_work import without_times
 from grader.selftest.borrowed import ADDRESS
 from grader.selftest.fixtures import Judges
 from grader.selftest.submissions import submission, write_folder
@@ -148,12 +149,6 @@ def outcomes(report: Report) -> dict[str, str]:
     return {name: str(prop.outcome) for name, prop in report.properties.items()}
 
 
-def same_but_for_times(reports: Sequence[Report]) -> bool:
-    return (
-        len({report.model_copy(update={"provenance": None}).model_dump_json(warnings=False) for report in reports}) == 1
-    )
-
-
 def test_who_guesses_twice_gets_the_worse_of_both(judges: Judges) -> None:
     """Wrong from the second import on, right in each new process; the first property is first in one order only."""
     forward = "return self.table[input_ids] if torch.imports < 2 else self.table[input_ids] * 2"
@@ -163,7 +158,7 @@ def test_who_guesses_twice_gets_the_worse_of_both(judges: Judges) -> None:
     assert reports[0].score is not None
     assert honest.score is not None
     assert reports[0].score <= honest.score
-    assert same_but_for_times(reports)
+    assert without_times(reports[0]) == without_times(reports[1])
 
 
 def test_who_is_right_only_later_is_found_by_the_sample(judges: Judges) -> None:
@@ -174,7 +169,7 @@ def test_who_is_right_only_later_is_found_by_the_sample(judges: Judges) -> None:
         "vocab_lookup",
         "vocab_init_and_reset",
     }
-    assert same_but_for_times(reports)
+    assert without_times(reports[0]) == without_times(reports[1])
 
 
 def test_what_fails_in_a_used_process_alone_is_shown_to_a_person(judges: Judges) -> None:

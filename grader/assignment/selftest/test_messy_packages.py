@@ -36,15 +36,7 @@ NAMES = (
     *("x" * 90, "王" * 60, "[bold]", "\x1b[2Jred", "a\u202eb", "a\nb", "con", "<b>", "王芳".encode("gbk")),
 )
 FOLDERS = (
-    "homework",
-    "A2 final",
-    "王芳_作业二",
-    "a2/src_backup",
-    "Desktop/a2",
-    "乗\\b",
-    "src",
-    "SRC",
-    "tests",
+    *("homework", "A2 final", "王芳_作业二", "a2/src_backup", "Desktop/a2", "乗\\b", "src", "SRC", "tests"),
     "a2.zip",
 )
 KINDS = ("zip", "zip", "zip", "tar.gz", "tgz", "tar.bz2", "tar.xz", "tar")

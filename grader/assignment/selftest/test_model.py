@@ -172,27 +172,16 @@ def test_two_slips_are_both_charged(pair: tuple[Slip, Slip]) -> None:
 @pytest.mark.parametrize(
     "names",
     [
-        "largest_magnitude+gamma_shared",
-        "eps_on_reciprocal+rounded_before_gamma",
-        "id_zero_refused+vocab_gradient_once",
-        "normalised_rows+vocab_cached_table",
-        "normalised_rows+vocab_table_in_place",
-        "rows_through_float32+vocab_mean_default",
-        "last_id_refused+vocab_cached",
-        "clamped+float32_zeros",
-        "padded_shards+gradient_of_foreign_ids",
-        "start_of_world+unmasked_where_most_ids_are_own_in_evaluation",
-        "start_of_world+own_id_needed",
-        "start_of_world+float32_zeros",
-        "strided_ownership+tiny_elsewhere",
-        "rows_put_into_float32+shard_kept_in_evaluation",
-        "eps_as_a_floor_of_the_root+eps_default",
-        "eps_ignored+eps_in_input_dtype",
-        "not_turned+rope_dtype_ignored",
-        "refuses_bfloat16+tables_cast_to_the_input",
-        "rows_of_ms+exact_fraction",
-        "positions_from_one+rope_input_rounded",
-        "rows_of_ms+one_step_only",
+        *("largest_magnitude+gamma_shared", "eps_on_reciprocal+rounded_before_gamma"),
+        *("id_zero_refused+vocab_gradient_once", "normalised_rows+vocab_cached_table"),
+        *("normalised_rows+vocab_table_in_place", "rows_through_float32+vocab_mean_default"),
+        *("last_id_refused+vocab_cached", "clamped+float32_zeros", "padded_shards+gradient_of_foreign_ids"),
+        *("start_of_world+unmasked_where_most_ids_are_own_in_evaluation", "start_of_world+own_id_needed"),
+        *("start_of_world+float32_zeros", "strided_ownership+tiny_elsewhere"),
+        *("rows_put_into_float32+shard_kept_in_evaluation", "eps_as_a_floor_of_the_root+eps_default"),
+        *("eps_ignored+eps_in_input_dtype", "not_turned+rope_dtype_ignored"),
+        *("refuses_bfloat16+tables_cast_to_the_input", "rows_of_ms+exact_fraction"),
+        *("positions_from_one+rope_input_rounded", "rows_of_ms+one_step_only"),
         "growth_keeps_the_base+last_row_of_long_calls_in_evaluation",
     ],
 )
@@ -208,8 +197,7 @@ def test_two_slips_that_hide_each_other_are_charged_exactly(names: str) -> None:
     [
         *("eps_as_a_floor_of_the_root", "scaled_rows", "normalised_rows", "vocab_drawn_transposed"),
         *("strided_ownership", "rows_over_world", "shard_cut_out_of_a_table", "small_instead_of_zero"),
-        "gradient_of_foreign_ids",
-        *("grows_beyond_ms", "rows_of_ms", "ratio_from_es"),
+        *("gradient_of_foreign_ids", "grows_beyond_ms", "rows_of_ms", "ratio_from_es"),
     ],
 )
 def test_a_mistake_is_named_by_what_its_cases_show(name: str) -> None:
@@ -228,9 +216,8 @@ def test_the_figures_count_what_is_missed_what_is_too_much_and_wrong_hints() -> 
     wrong = submission([BY_NAME["sum"]])
     right = Charge("slips", wrong, frozenset({"norm_groups"}), {"norm_groups": "norm_sum_for_mean"})
     missed = Charge("slips", wrong, frozenset(), {})
-    more = Charge(
-        "slips", wrong, frozenset({"norm_groups", "norm_eps_inside_sqrt"}), {"norm_groups": "norm_eps_absent"}
-    )
+    two = frozenset({"norm_groups", "norm_eps_inside_sqrt"})
+    more = Charge("slips", wrong, two, {"norm_groups": "norm_eps_absent"})
     assert (right.caught, right.exact, right.wrong_hints) == (True, True, {})
     assert (missed.caught, missed.exact) == (False, False)
     assert (more.caught, more.exact, more.wrong_hints) == (True, False, {"norm_groups": "norm_eps_absent"})

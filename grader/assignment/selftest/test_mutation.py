@@ -211,7 +211,7 @@ def test_wrong_verdicts_and_explanations_must_agree() -> None:
     ]
     assert problems([SURVIVOR], {}) == ["survives, unexplained: ref, src/a.py, f: return 1 -> return 3"]
     assert problems([KILLED], table) == [
-        "is explained, but judged rightly or not made: ref, src/a.py, f: return 1 -> return 3",
+        "is explained, but judged rightly or not made: ref, src/a.py, f: return 1 -> return 3"
     ]
 
 

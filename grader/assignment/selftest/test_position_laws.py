@@ -9,13 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from ref.position.absolute import (
-    LearnedEncoding,
-    binary_encoding,
-    integer_encoding,
-    shift_matrix,
-    sinusoidal_encoding,
-)
+from ref.position.absolute import LearnedEncoding, binary_encoding, integer_encoding, shift_matrix, sinusoidal_encoding
 from ref.position.alibi import alibi_bias
 from ref.position.angles import inverse_frequencies, rotary_angles, rotation_matrix
 from ref.position.permutation import half_split_order, to_half_split

@@ -17,9 +17,7 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
-from typer.testing import CliRunner
 
-from grader.__main__ import app
 from grader.assignment import ASSIGNMENT
 from grader.assignment.corpus.practice import PRACTICE
 from grader.core.intake.candidate import Candidate
@@ -32,7 +30,7 @@ from grader.extras.practice.result import Result
 from grader.extras.practice.trials import handed_in_as, judged, sealed
 from grader.selftest import LONG, long_only, some
 from grader.selftest.submissions import write_folder, zipped
-from grader.selftest.term import choose_for
+from grader.selftest.term import choose_for, refused, run
 from grader.specimens.practice import Practice
 from tests.harness.shared import trial
 
@@ -170,50 +168,33 @@ EACH = "\nfor _number in range(50):\n    exec(f'def test_{_number}(visible): att
 HOSTILE = {
     "fails always": "def test_all(visible): assert False",
     "tosses coins": "import os\ndef attempt(number, visible): assert os.urandom(1)[0] > 25" + EACH,
-    "looks at its process number": "import os\ndef attempt(number, visible): assert os.getpid() % 9 != number % 9"
-    + EACH,
-    "looks at the clock": (
-        "import time, logging\nbegan = logging._startTime\n"
-        "def attempt(number, visible): assert time.time() - began < number / 10" + EACH
-    ),
+    "looks at its process id": "import os\ndef attempt(number, visible): assert os.getpid() % 9 != number % 9" + EACH,
+    "looks at the clock": "import time, logging\nbegan = logging._startTime\n"
+        "def attempt(number, visible): assert time.time() - began < number / 10" + EACH,
     "ends the program": "import os\ndef test_exit(visible): raise SystemExit(0)\ndef test_end(visible): os._exit(1)",
-    "kills everybody": (
-        "import os, signal\ndef test_kill(visible):\n    os.kill(os.getppid(), signal.SIGKILL)\n"
-        "def test_all(visible):\n    os.kill(-1, signal.SIGKILL)"
-    ),
+    "kills everybody": "import os, signal\ndef test_kill(visible):\n    os.kill(os.getppid(), signal.SIGKILL)\n"
+        "def test_all(visible):\n    os.kill(-1, signal.SIGKILL)",
     "forks": "import os\ndef test_fork(visible):\n    while True: os.fork()",
-    "fills the memory": (  # what it may address; to write to it takes half a second on each implementation
-        "import torch\ndef test_memory(visible):\n    kept = []\n    while True: kept.append(torch.empty(1 << 24))"
-    ),
-    "writes to the judge": (
-        "import os\ndef test_forge(visible):\n    for fd in range(3, 64):\n"
-        "        try: os.write(fd, b'\\x05\\0\\0\\0true!' * 99)\n        except OSError: pass"
-    ),
-    "patches the runner": (
-        "import sys\nfor module in list(sys.modules.values()):\n    if hasattr(module, 'outcome'):\n"
+    # What it may address; to write to it takes half a second on each implementation.
+    "fills the memory":
+        "import torch\ndef test_memory(visible):\n    kept = []\n    while True: kept.append(torch.empty(1 << 24))",
+    "writes to the judge": "import os\ndef test_forge(visible):\n    for fd in range(3, 64):\n"
+        "        try: os.write(fd, b'\\x05\\0\\0\\0true!' * 99)\n        except OSError: pass",
+    "patches the runner": "import sys\nfor module in list(sys.modules.values()):\n    if hasattr(module, 'outcome'):\n"
         "        module.outcome = lambda test, implementation: {'type': 'Caught', 'line': 1}\n"
-        "def test_nothing(visible): pass"
-    ),
-    "lies about its tests": (
+        "def test_nothing(visible): pass",
+    "lies about its tests":
         "import sys\nfor module in list(sys.modules.values()):\n    if hasattr(module, 'outcome'):\n"
-        "        module.names = lambda module: [1, {'x': 2}]\ndef test_nothing(visible): pass"
-    ),
-    "patches pytest": (
-        "import pytest\npytest.fail = lambda *_: None\npytest.exit('over', 0)\ndef test_nothing(visible): pass"
-    ),
-    "reads the source": (
-        "import inspect\ndef test_source(visible): assert '<=' not in inspect.getsource(visible)\n"
-        "def test_doc(visible): assert visible.__doc__ is not None"
-    ),
-    "reads the course's files": (
-        "import glob\ndef test_files(visible):\n    import pathlib\n"
-        f"    assert 'mistakes' not in pathlib.Path({str(ASSIGNMENT.folder / 'practice/__init__.py')!r}).read_text()"
-    ),
-    "searches the heap": (
-        "import gc\ndef test_heap(visible):\n    wrong = 'window_wider' + '_by_one'\n"
-        "    assert not [one for one in gc.get_objects() if isinstance(one, dict) and wrong in one]"
-    ),
-    "has other tests each time": ("import os\nexec('def test_%s(visible): assert False' % os.urandom(4).hex())"),
+        "        module.names = lambda module: [1, {'x': 2}]\ndef test_nothing(visible): pass",
+    "patches pytest":
+        "import pytest\npytest.fail = lambda *_: None\npytest.exit('over', 0)\ndef test_nothing(visible): pass",
+    "reads the source": "import inspect\ndef test_source(visible): assert '<=' not in inspect.getsource(visible)\n"
+        "def test_doc(visible): assert visible.__doc__ is not None",
+    "reads the course's files": "import glob\ndef test_files(visible):\n    import pathlib\n"
+        f"    assert 'mistakes' not in pathlib.Path({str(ASSIGNMENT.folder / 'practice/__init__.py')!r}).read_text()",
+    "searches the heap": "import gc\ndef test_heap(visible):\n    wrong = 'window_wider' + '_by_one'\n"
+        "    assert not [one for one in gc.get_objects() if isinstance(one, dict) and wrong in one]",
+    "has other tests each time": "import os\nexec('def test_%s(visible): assert False' % os.urandom(4).hex())",
     "has names of escape sequences": "exec('def t(visible): assert False')\nglobals()['test_\\x1b[31m'] = t",
     "has too many tests": "for n in range(100): exec(f'def test_{n}(visible): assert False')",
     "floods": "def test_flood(visible):\n    print('x' * (1 << 24))\n    raise ValueError('y' * (1 << 24))",
@@ -222,7 +203,7 @@ HOSTILE = {
     "is no text": "\0\0",
     "is deeply nested": "(" * 9999,
     "ends at import": "raise SystemExit(0)",
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", some(HOSTILE, 3))
@@ -265,8 +246,7 @@ def test_a_class_is_judged_and_gives_the_same_bytes_twice(
 ) -> None:
     monkeypatch.setattr("grader.assignment.corpus.practice.PRACTICE", FEW)
     for out in ("one", "two") if LONG else ("one",):
-        result = CliRunner().invoke(app, ["practice", str(handed_in), "--out", str(tmp_path / out)])
-        assert result.exit_code == 0, result.output
+        run("practice", handed_in, "--out", tmp_path / out)
         for name in ("practice.csv", "practice.json"):
             assert (tmp_path / "one" / name).read_bytes() == (tmp_path / out / name).read_bytes()
     told = json.loads((tmp_path / "one/practice.json").read_text(encoding="utf-8"))["submissions"]
@@ -282,14 +262,11 @@ def test_an_assignment_without_practice_says_so(
     from grader.examples.small.grader.assignment import ASSIGNMENT as SMALL
 
     choose_for(monkeypatch, SMALL)
-    result = CliRunner().invoke(app, ["practice", str(handed_in), "--out", str(tmp_path / "out")])
-    assert (result.exit_code, result.stderr) == (2, "grader: this assignment has no practice.\n")
+    assert refused("practice", handed_in, "--out", tmp_path) == "grader: this assignment has no practice."
 
 
 @pytest.mark.process
-def test_less_isolation_than_required_is_refused(
-    handed_in: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_less_isolation_than_asked_is_refused(handed_in: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Weak:
         isolation = Isolation(frozenset(), {})
 
@@ -298,7 +275,5 @@ def test_less_isolation_than_required_is_refused(
         def close(self) -> None: ...
 
     monkeypatch.setattr("grader.core.sandbox.launch.Zygote", Weak)
-    options = ["--require-isolation", "landlock"]
-    result = CliRunner().invoke(app, ["practice", str(handed_in), "--out", str(tmp_path / "out"), *options])
-    assert result.exit_code == 2
-    assert "weaker than required" in result.stderr
+    line = refused("practice", handed_in, "--out", tmp_path, "--require-isolation", "landlock")
+    assert "weaker than required" in line

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -26,18 +25,15 @@ Told = Callable[..., tuple[int, str]]
 
 
 @pytest.fixture
-def told(untouched: Path, tmp_path: Path, run: WarmPython) -> Told:
+def told(own: Path, run: WarmPython) -> Told:
     """``told(text, ...)``: exit status and output for a file of tests, without line breaks; no file for None."""
 
     def told(text: str | bytes | None, *options: str) -> tuple[int, str]:
-        folder = shutil.copytree(untouched, tmp_path / "mine", dirs_exist_ok=True)
-        if text is None:
-            (folder / MINE).unlink()
-        else:
-            write_folder(folder, {MINE: text})
+        (own / MINE).unlink(missing_ok=True)
+        write_folder(own, {} if text is None else {MINE: text})
         if "--seconds" not in options:
             options = (*options, "--seconds", NEVER_S)
-        result = run(folder, "tests.practice", *options)
+        result = run(own, "tests.practice", *options)
         assert "Traceback" not in result.stdout + result.stderr
         assert result.stderr == ""
         return result.returncode, " ".join(result.stdout.split())
@@ -142,23 +138,21 @@ NARROW = "import os, runpy\nos.environ['COLUMNS'] = '60'\nrunpy.run_module('test
 
 
 @pytest.mark.parametrize("language", some(["zh", "en"], 2))
-def test_the_page_fits_sixty_columns(untouched: Path, tmp_path: Path, run: WarmPython, language: str) -> None:
+def test_the_page_fits_sixty_columns(own: Path, run: WarmPython, language: str) -> None:
     """``narrow`` is no command of ``tests``, so that what it starts is a new interpreter, as students have it."""
-    folder = shutil.copytree(untouched, tmp_path / "mine")
-    write_folder(folder, {MINE: ODD, "narrow.py": NARROW})
-    page = run(folder, "narrow", "--lang", language, "--seconds", NEVER_S).stdout.splitlines()
+    write_folder(own, {MINE: ODD, "narrow.py": NARROW})
+    page = run(own, "narrow", "--lang", language, "--seconds", NEVER_S).stdout.splitlines()
     assert len(page) > 20
     assert [line for line in page if width(line) > 60] == []
 
 
-def test_it_runs_where_python_cannot_fork(untouched: Path, tmp_path: Path, run: WarmPython) -> None:
+def test_it_runs_where_python_cannot_fork(own: Path, run: WarmPython) -> None:
     """As on Windows: the new Python finds what it is to run by the full name of its module."""
-    folder = shutil.copytree(untouched, tmp_path / "mine")
-    student = folder / "tests" / "harness" / "student.py"
+    student = own / "tests" / "harness" / "student.py"
     text, edits = re.subn("^CAN_FORK = .*", "CAN_FORK = False", student.read_text("utf-8"), flags=re.MULTILINE)
     assert edits == 1
     student.write_text(text, encoding="utf-8")
-    assert "Caught: 0 of 6" in run(folder, "tests.practice", "--seconds", NEVER_S).stdout
+    assert "Caught: 0 of 6" in run(own, "tests.practice", "--seconds", NEVER_S).stdout
 
 
 def test_the_tests_are_handed_in_with_the_rest(solved: Path, run: WarmPython) -> None:

@@ -61,11 +61,9 @@ def test_plain_pytest_works_too(solved: Path, untouched: Path, run: WarmPython) 
     assert "TODO: Task 1: GroupRMSNorm" in left.stdout
 
 
-def test_a_test_of_ones_own_that_meets_a_todo_shows_where(untouched: Path, tmp_path: Path, run: WarmPython) -> None:
-    own = shutil.copytree(untouched, tmp_path / "own")
-    write_folder(
-        own, {"tests/test_own.py": "from .test_norm import build\n\n\ndef test_it():\n    build(hidden_size=4)\n"}
-    )
+def test_a_test_of_ones_own_that_meets_a_todo_shows_where(own: Path, run: WarmPython) -> None:
+    test = "from .test_norm import build\n\n\ndef test_it():\n    build(hidden_size=4)\n"
+    write_folder(own, {"tests/test_own.py": test})
     told = run(own, "pytest", "-q", "tests/test_own.py").stdout
     assert "test_own.py:5" in told
     assert "norm.py" in told
@@ -74,12 +72,12 @@ def test_a_test_of_ones_own_that_meets_a_todo_shows_where(untouched: Path, tmp_p
 # ── What a mistake is told ──
 
 
-def mistaken(solved: Path, folder: Path, old: str, new: str) -> Path:
-    return write_folder(Path(shutil.copytree(solved, folder)), edited((NORM, old, new), of=ASSIGNMENT))
+def mistaken(own: Path, old: str, new: str) -> Path:
+    return write_folder(own, edited((NORM, old, new), of=ASSIGNMENT))
 
 
-def test_a_mistake_is_explained_and_ends_with_1(solved: Path, tmp_path: Path, run: WarmPython) -> None:
-    folder = mistaken(solved, tmp_path / "a", "mean_square + self.eps", "mean_square")
+def test_a_mistake_is_explained_and_ends_with_1(own: Path, run: WarmPython) -> None:
+    folder = mistaken(own, "mean_square + self.eps", "mean_square")
     write_folder(folder, {"handout/en/task1.html": ""})
     result = run(folder, "tests", "--task", "1")
     assert result.returncode == 1
@@ -88,18 +86,16 @@ def test_a_mistake_is_explained_and_ends_with_1(solved: Path, tmp_path: Path, ru
     assert "37 / 42" in result.stdout
 
 
-def test_an_output_of_nan_is_no_difference_between_modes(solved: Path, tmp_path: Path, run: WarmPython) -> None:
-    folder = mistaken(solved, tmp_path / "a", "return (normalised", "return float('nan') * (normalised")
+def test_an_output_of_nan_is_no_difference_between_modes(own: Path, run: WarmPython) -> None:
+    folder = mistaken(own, "return (normalised", "return float('nan') * (normalised")
     told = run(folder, "tests", "--task", "1").stdout.partition("To correct")[2]
     assert told.startswith("\n\n✗ each group is divided by its own root mean square\n")
     assert "Some are not finite." in told
     assert "dropout" not in told
 
 
-def test_a_file_in_utf_16_is_named_once_with_the_remedy(solved: Path, tmp_path: Path, run: WarmPython) -> None:
-    folder = shutil.copytree(solved, tmp_path / "a")
-    (folder / NORM).write_text(ASSIGNMENT.solution()[NORM], encoding="utf-16")
-    told = run(folder, "tests").stdout
+def test_a_file_in_utf_16_is_named_once_with_the_remedy(own: Path, run: WarmPython) -> None:
+    told = run(write_folder(own, {NORM: ASSIGNMENT.solution()[NORM].encode("utf-16")}), "tests").stdout
     assert "src/modeling/norm.py  is UTF-16 or UTF-32; save it as UTF-8 (so tests of task 1 could not run)" in told
     assert told.count("UTF-16") == 1
     assert "SyntaxError" not in told
@@ -123,12 +119,8 @@ ENDS = {
 
 
 @pytest.mark.parametrize("code", some(ENDS, 3))
-def test_code_that_ends_python_is_told_with_the_test_that_was_running(
-    solved: Path, tmp_path: Path, run: WarmPython, code: str
-) -> None:
-    folder = mistaken(
-        solved, tmp_path / "a", "compute_dtype =", f"__import__('os').{code[3:]}\n        compute_dtype ="
-    )
+def test_code_that_ends_python_is_told_with_the_test_that_was_running(own: Path, run: WarmPython, code: str) -> None:
+    folder = mistaken(own, "compute_dtype =", f"__import__('os').{code[3:]}\n        compute_dtype =")
     for language, how in zip(("en", "zh"), ENDS[code], strict=True):
         result = run(folder, "tests", "--lang", language)
         assert result.returncode == 1
@@ -136,8 +128,8 @@ def test_code_that_ends_python_is_told_with_the_test_that_was_running(
         assert result.stdout.count("tests/test_norm.py::test_") == 2, result.stdout  # in the command to copy, too
 
 
-def test_code_that_ends_python_on_import_is_told(solved: Path, tmp_path: Path, run: WarmPython) -> None:
-    folder = mistaken(solved, tmp_path / "a", "import torch\n", "import os\nos._exit(0)\nimport torch\n")
+def test_code_that_ends_python_on_import_is_told(own: Path, run: WarmPython) -> None:
+    folder = mistaken(own, "import torch\n", "import os\nos._exit(0)\nimport torch\n")
     result = run(folder, "tests")
     assert result.returncode == 1
     assert "while files of src/ were imported" in result.stdout
@@ -147,10 +139,8 @@ TIMERS = ["signal", "thread"]  # Windows has threads only
 
 
 @pytest.mark.parametrize("timer", some(TIMERS, 2))
-def test_an_endless_loop_outside_all_functions_costs_its_file_and_is_shown(
-    solved: Path, tmp_path: Path, run: WarmPython, timer: str
-) -> None:
-    folder = mistaken(solved, tmp_path / "a", "class GroupRMSNorm", "while True:\n    pass\n\n\nclass GroupRMSNorm")
+def test_an_endless_loop_outside_functions_costs_its_file_and_is_shown(own: Path, run: WarmPython, timer: str) -> None:
+    folder = mistaken(own, "class GroupRMSNorm", "while True:\n    pass\n\n\nclass GroupRMSNorm")
     text = (folder / NORM).read_text(encoding="utf-8")
     line = text[: text.index("while True")].count("\n") + 1
     impatient(folder, timer)
@@ -162,11 +152,9 @@ def test_an_endless_loop_outside_all_functions_costs_its_file_and_is_shown(
 
 
 @pytest.mark.parametrize("timer", some(reversed(TIMERS), 2))
-def test_an_endless_loop_costs_three_tests_of_waiting(
-    solved: Path, tmp_path: Path, run: WarmPython, timer: str
-) -> None:
+def test_an_endless_loop_costs_three_tests_of_waiting(own: Path, run: WarmPython, timer: str) -> None:
     loop = "        while True:\n            pass\n        mean_square = "
-    folder = mistaken(solved, tmp_path / "a", "        mean_square = ", loop)
+    folder = mistaken(own, "        mean_square = ", loop)
     impatient(folder, timer)
     told = run(folder, "tests").stdout
     assert "no result after 0.5 s: is there an infinite loop?" in told
@@ -175,10 +163,8 @@ def test_an_endless_loop_costs_three_tests_of_waiting(
     assert "22 / 22" in told  # other tasks have their turn
 
 
-def test_the_debugger_stops_in_the_students_code_and_then_in_the_test(
-    solved: Path, tmp_path: Path, run: WarmPython
-) -> None:
-    folder = mistaken(solved, tmp_path / "a", "mean_square + self.eps", "mean_square")
+def test_the_debugger_stops_in_the_students_code_and_then_in_the_test(own: Path, run: WarmPython) -> None:
+    folder = mistaken(own, "mean_square + self.eps", "mean_square")
     ended = run(folder, "pytest", "tests/test_norm.py", "-k", "test_eps_is_added", "-x", "--pdb", typed="n\nc\nq\n")
     first, second, third, *_ = re.findall(r"> \S*/(\w+/\w+\.py)\(\d+\)(\w+)\(\)", ended.stdout)
     assert first == second == ("modeling/norm.py", "forward")
@@ -187,9 +173,9 @@ def test_the_debugger_stops_in_the_students_code_and_then_in_the_test(
 
 @pytest.mark.parametrize(("language", "columns"), [("en", 40), ("zh", 60)])
 def test_no_line_is_wider_than_the_terminal_but_what_is_copied(
-    solved: Path, tmp_path: Path, run: WarmPython, language: str, columns: int
+    own: Path, run: WarmPython, language: str, columns: int
 ) -> None:
-    folder = mistaken(solved, tmp_path / "a", "dim=-1, keepdim", "dim=(-1, -2), keepdim")
+    folder = mistaken(own, "dim=-1, keepdim", "dim=(-1, -2), keepdim")
     shutil.copy(REPOSITORY / "src" / "modeling" / "pos_emb.py", folder / "src" / "modeling")
     page = folder / "tests" / "harness" / "page.py"
     narrow = page.read_text(encoding="utf-8").replace("shutil.get_terminal_size((WIDEST, 0)).columns", str(columns))
@@ -200,10 +186,8 @@ def test_no_line_is_wider_than_the_terminal_but_what_is_copied(
     assert [line for line in lines if width(line) > columns] == []
 
 
-def test_a_file_of_ones_own_is_imported_with_as_many_dots_as_it_takes(
-    solved: Path, tmp_path: Path, run: WarmPython
-) -> None:
-    folder = mistaken(solved, tmp_path / "a", "import torch\n", "import torch\nfrom .functional import nothing\n")
+def test_a_file_of_ones_own_is_imported_with_as_many_dots_as_it_takes(own: Path, run: WarmPython) -> None:
+    folder = mistaken(own, "import torch\n", "import torch\nfrom .functional import nothing\n")
     told = " ".join(run(folder, "tests").stdout.split())
     assert "from ..functional import …" in told
     assert "from .functional import …" not in told
@@ -232,17 +216,14 @@ def test_the_command_to_copy_names_the_environment_of_this_folder(monkeypatch: p
     assert page.interpreter() == "python"
 
 
-def test_a_file_that_is_missing_is_named_as_such(
-    untouched: Path, rubric: Rubric, tmp_path: Path, run: WarmPython
-) -> None:
-    folder = Path(shutil.copytree(untouched, tmp_path / "gone"))
+def test_a_file_that_is_missing_is_named_as_such(own: Path, rubric: Rubric, run: WarmPython) -> None:
     for file in rubric.expected:
-        (folder / file).unlink()
-    shown = run(folder, "tests").stdout
+        (own / file).unlink()
+    shown = run(own, "tests").stdout
     assert [file for file in rubric.expected if f"  {file}  this file is missing (so" not in shown] == []
     assert "ImportError" not in shown
-    shutil.rmtree(folder / "src")
-    shown = run(folder, "tests").stdout
+    shutil.rmtree(own / "src")
+    shown = run(own, "tests").stdout
     assert shown.count("this file is missing") == len(rubric.expected)
     assert "src.py" not in shown
 

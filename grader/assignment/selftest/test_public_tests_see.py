@@ -93,9 +93,7 @@ def test_right_submissions_pass(public_tests: PublicTests, task: Task) -> None:
 def test_wrong_submissions_fail_a_test_of_each_property_that_they_lose(public_tests: PublicTests, task: Task) -> None:
     own = {prop.id for prop in task.properties}
     wrong = [(variant.name, variant.files, variant.breaks) for variant in variants(task) if variant.breaks]
-    wrong += [
-        (slip.name, submission([slip]).files, slip.properties) for slip in SLIPS[::STEP] if slip.properties <= own
-    ]
+    wrong += [(one.name, submission([one]).files, one.properties) for one in SLIPS[::STEP] if one.properties <= own]
     unseen = {(name, lost) for name, files, breaks in wrong for lost in breaks - public_tests.failing(files, breaks)}
     # With a second device, public tests look for what it is moved to, and not for all that hidden tests ask there.
     unseen = {pair for pair in unseen if ".devices." not in pair[0] or pair[1].endswith(MIXED)}

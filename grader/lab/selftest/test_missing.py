@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import runpy
 import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -18,6 +17,7 @@ from grader.core.assignment import Assignment
 from grader.core.results import views
 from grader.lab import missing
 from grader.selftest.submissions import write_folder
+from grader.selftest.term import lab_tool
 
 HIDDEN, WORDS, TABLE = (f"grader/assignment/{name}" for name in ("hidden/test_a.py", "model/words.py", "chinese.toml"))
 ENGINE = "grader/core/results/chinese.toml"
@@ -98,12 +98,9 @@ def test_a_tool_prints_its_usage_and_starts_nothing(
     monkeypatch.setattr(Assignment, "rubric", property(started))
     monkeypatch.setattr("tempfile.TemporaryDirectory", started)
     monkeypatch.setattr("grader.specimens.students.write_class", started)
-    monkeypatch.setattr("sys.argv", [tool, option])
-    with pytest.raises(SystemExit) as ended:
-        runpy.run_module(f"grader.lab.{tool}", run_name="__main__")
-    assert ended.value.code == status
-    output = capsys.readouterr()
-    assert "usage: " in (output.err if status else output.out).lower()
+    code, *printed = lab_tool(capsys, tool, option)
+    assert code == status
+    assert "usage: " in printed[bool(status)].lower()
 
 
 def pressed(*_: object) -> None:
@@ -116,10 +113,11 @@ def test_ctrl_c_ends_a_tool_with_one_line(
     tool: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(Assignment, "rubric", property(pressed))
-    monkeypatch.setattr("sys.argv", [tool])
-    with pytest.raises(SystemExit, match="130"):
-        runpy.run_module(f"grader.lab.{tool}", run_name="__main__")
-    assert capsys.readouterr().err == "grader: stopped.\n"
+    code, _, err = lab_tool(capsys, tool)
+    assert (code, err) == (130, "grader: stopped.\n")
+
+
+ALONE, TRACE = "[ -z $VIRTUAL_ENV$PYTHONPATH$MAKEFLAGS ]", "Traceback (most recent call last):"
 
 
 def walked(folder: Path, made: str, run: str) -> subprocess.CompletedProcess[str]:
@@ -142,16 +140,8 @@ def walked(folder: Path, made: str, run: str) -> subprocess.CompletedProcess[str
         ("echo 0 / 100; [ $1 = test ]", "echo 0 / 100", {"make setup": "exit status 1, not 0"}),
         ("[ $1 = test ]", "echo 0 / 100", {"make setup": "", "make test": "its output lacks '0 / 100'"}),
         ("[ $1 = test ] && echo 0 / 100", "echo 0 / 100; exit 3", {"make setup": "", "python": "exit status 3, not 0"}),
-        (
-            "[ $1 = test ] && echo 0 / 100",
-            "echo '0 / 100 Traceback (most recent call last):'",
-            {"make setup": "", "python": "a traceback"},
-        ),
-        (
-            "echo 0 / 100; [ $1 = test ] && [ -z $VIRTUAL_ENV$PYTHONPATH$MAKEFLAGS ]",
-            "echo 0 / 100",
-            {"make setup": "exit status 1, not 0"},
-        ),
+        ("[ $1 = test ] && echo 0 / 100", f"echo '0 / 100 {TRACE}'", {"make setup": "", "python": "a traceback"}),
+        (f"echo 0 / 100; [ $1 = test ] && {ALONE}", "echo 0 / 100", {"make setup": "exit status 1, not 0"}),
     ],
     ids=["failed", "silent", "status", "traceback", "surroundings"],
 )

@@ -185,11 +185,9 @@ def test_a_published_file_may_keep_the_text_model_inside_and_leave_most_out(view
 def test_keys_choose_a_model_and_the_length_that_is_read(view: Tab) -> None:
     some = "29 come to an angle that training never showed (orange); the first does beyond 65"
     assert some in view.evaluate(TOLD)  # Llama 3.1 in a text of 131,072
-    view.focus("[data-touch=configs] input[type=range]")
-    view.press("ARROW_LEFT")
+    view.press("ARROW_LEFT", at="[data-touch=configs] input[type=range]")
     view.wait_for(f"{TOLD}.includes('65,536, 0 come')")
-    view.focus("[data-touch=configs] select")
-    view.press("ARROW_DOWN")
+    view.press("ARROW_DOWN", at="[data-touch=configs] select")
     view.wait_for("JSON.parse(document.querySelector('[data-touch=configs] textarea').value).hidden_size === 2048")
 
 

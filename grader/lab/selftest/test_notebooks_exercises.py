@@ -116,20 +116,14 @@ def test_what_the_rounding_does_not_touch() -> None:
 # By the number of the exercise: what the right answer has, what a wrong one has in its place, and what the check says.
 SLIPS = {
     "0.1 signed": (".abs()", "", "so the gap is 3"),
-    "0.2 nan": (
-        "scores.masked_fill(future, -torch.inf)",
-        "scores + future.float() * -torch.inf",
-        "zero times infinity",
-    ),
+    "0.2 nan": ("scores.masked_fill(future, -torch.inf)", "scores + future.float() * -torch.inf",
+        "zero times infinity"),
     "0.2 a finite mask": ("-torch.inf", "-1e4", "however high or low the scores"),
     "0.3 cut off": (".round()", "", "round"),
     "0.3 no whole numbers": (".long()", "", "convert them to long"),
     "1.1 driver": ('driver="gelsd"', 'driver="gels"', "twice"),
-    "1.1 float32": (
-        "before, after = before.double(), after.double()",
-        "before, after = before.float(), after.float()",
-        "float64 sees it",
-    ),
+    "1.1 float32": ("before, after = before.double(), after.double()", "before, after = before.float(), after.float()",
+        "float64 sees it"),
     "1.1 a sum over features": (".square().mean().sqrt()", ".square().sum(-1).mean().sqrt()", "all entries"),
     "1.2 positions in a row": ("positions[:, None]", "torch.arange(len(positions))[:, None]", "At position 0"),
     "1.2 precision": ("-torch.arange(0, dim, 2) ", "-torch.arange(0.0, dim, 2).double() ", "dtype float32"),
@@ -141,11 +135,8 @@ SLIPS = {
     "2.4 signed": ("abs(change.item())", "change.item()", "a fall of 15/16"),
     "2.4 last": ("range(1, longest + 1)", "[longest]", "not the last one"),
     "2.4 one too few": ("longest + 1", "longest", "from 1 * 2 to 4 * 5"),
-    "2.4 from lowest to highest": (
-        "max(abs(change.item()) for change in changes)",
-        "float(max(0, *changes)) - float(min(0, *changes))",
-        "counted from the start",
-    ),
+    "2.4 from lowest to highest": ("max(abs(change.item()) for change in changes)",
+        "float(max(0, *changes)) - float(min(0, *changes))", "counted from the start"),
     "3.1 heads": (".unsqueeze(-2)", "", "angles belong to positions"),
     "3.2 heads": (".unsqueeze(-2)", "", "factors belong to positions"),
     "3.3 heads": (".unsqueeze(-2)", "", "angles belong to positions"),
@@ -158,27 +149,18 @@ SLIPS = {
     "4.3 cosines only": (", rounded.sin() - exact.sin()", "", "265"),
     "4.3 angles": (".to(angles_in)", "", "265"),
     "4.3 cosines in 16 bits": (".to(angles_in).double()", ".to(angles_in)", "265"),
-    "4.3 products in 16 bits": (
-        "p.to(positions_in).double() * theta.to(frequencies_in).double()",
-        "p.to(positions_in).to(frequencies_in) * theta.to(frequencies_in)",
-        "only what is asked for",
-    ),
+    "4.3 products in 16 bits": ("p.to(positions_in).double() * theta.to(frequencies_in).double()",
+        "p.to(positions_in).to(frequencies_in) * theta.to(frequencies_in)", "only what is asked for"),
     "5.1 the last": (".min()", ".max()", "the smaller sets the limit"),
     "5.1 the first slow pair": ("[partial].min().item()", "[partial][0].item()", "the smaller sets the limit"),
     "5.1 radians": ("turns(theta, trained)", "trained * theta", "less than a turn"),
     "6.1 mean first": (".squeeze(-1).mean(dim=0)", ".squeeze(-1).exp().mean(dim=0).log()", "(ln 2 + ln 8) / 2"),
-    "5.4 growth": (
-        "growth * max(length, trained) / trained - (growth - 1)",
-        "max(length, trained) / trained",
-        "kappa = 2 * 3.5 - 1",
-    ),
+    "5.4 growth": ("growth * max(length, trained) / trained - (growth - 1)", "max(length, trained) / trained",
+        "kappa = 2 * 3.5 - 1"),
     "5.5 one base": ("base_at(step + 1)", "base_at(len(keys))", "The fifth row"),
     "6.1 logarithm of nothing": ("log_softmax(logits, dim=-1)", "softmax(logits, dim=-1).log()", "-500"),
-    "6.2 angle": (
-        "torch.where(clamped, far.clamp(max=limit), far) * theta",
-        "torch.where(clamped, (far * theta).clamp(max=limit), far * theta)",
-        "pair 1 by 2 times 1/2",
-    ),
+    "6.2 angle": ("torch.where(clamped, far.clamp(max=limit), far) * theta",
+        "torch.where(clamped, (far * theta).clamp(max=limit), far * theta)", "pair 1 by 2 times 1/2"),
     "6.2 wrong pairs": ("where(clamped", "where(~clamped", "pair 0 turns by 7"),
     "6.3 ahead": ("diagonal(-distance", "diagonal(distance", "one back"),
     "6.3 all queries": ("[..., first - distance :]", "", "Queries 1 and 2"),
@@ -199,7 +181,7 @@ SLIPS = {
     "8.4 features for pairs": ("* dim / 2)", "* dim)", "the share counts pairs"),
     "8.4 llama3 unread": ('("llama3", "yarn")', '("yarn",)', "llama3 blends in the same way"),
     "8.4 no heat": ("0.1 * math.log(stretch) + 1", "1.0", "0.1 ln 16 + 1"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", SLIPS)

@@ -100,13 +100,7 @@ ENDED: dict[str, tuple[str, list[float | None], str, Outcome, str]] = {
     "a dead kernel is no zero": ("dead", [None, None], "", Outcome.CRASHED, ""),
     "an endless loop took too long": ("endless", [0, 1], "1", Outcome.TIMED_OUT, "took too long"),
     "a deleted check is no zero": ("deleted", [None, 1], "", Outcome.MISSING, "the checking cell was deleted"),
-    "a renamed notebook is no zero": (
-        "renamed",
-        [None, None],
-        "",
-        Outcome.MISSING,
-        "no 0_small.ipynb, but 0_small (1)",
-    ),
+    "a renamed one is no zero": ("renamed", [None, None], "", Outcome.MISSING, "no 0_small.ipynb, but 0_small (1)"),
     "metadata of one's own change nothing": ("forged_a_O_Neil", [2, 0], "2", Outcome.PASSED, ""),
 }
 

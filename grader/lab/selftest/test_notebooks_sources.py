@@ -405,9 +405,7 @@ def test_translated_outputs_are_those_of_a_run_in_the_other_language() -> None:
     for notebook in (english, chinese):
         assert [*execute.complaints(execute.execute(notebook, sources.SOURCES))] == []
     pictures.retold(english, blank, SAID)
-    printed = [
-        [[output.get("text"), output.get("data")] for output in one.cells[0].outputs] for one in (blank, chinese)
-    ]
+    printed = [[[out.get("text"), out.get("data")] for out in one.cells[0].outputs] for one in (blank, chinese)]
     assert printed[0] == printed[1]
     assert "第一个：2.5 个位置" in printed[0][0][0]
     assert "2.5 步之后多远" in printed[0][1][1]["text/html"]
@@ -455,14 +453,8 @@ def letters(formula: str) -> set[str]:
     return {one for one in found if len(one) == 1 or one[1:] in GREEK.split()}
 
 
-@cache
-def text_of(name: str, language: str) -> str:
-    notebook = sources.read(sources.SOURCES / f"{name}.py", language)
-    return "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
-
-
 def used(name: str, language: str) -> set[str]:
-    text = re.sub(r"`[^`\n]*`", "", text_of(name, language))
+    text = re.sub(r"`[^`\n]*`", "", "\n\n".join(prose(name, language)))
     return {letter for found in SET.findall(text) for letter in letters("".join(found))}
 
 

@@ -66,15 +66,12 @@ def test_what_a_cell_hands_over_arrives() -> None:
 def test_only_a_mask_or_positions_let_the_order_leave_a_trace(view: Tab) -> None:
     told, same = TOLD.format("order"), "“bites dog man”: each word has the vector"
     assert view.evaluate(told).startswith("“dog bites man”")
-    view.focus("[data-touch=order] button")
-    view.press(" ")
+    view.press(" ", at="[data-touch=order] button")
     view.wait_for(f"{told}.startsWith({same!r})")
     for _ in ("with the causal mask", "with positions added"):
-        view.focus("[data-touch=order] select")
-        view.press("ARROW_DOWN")
+        view.press("ARROW_DOWN", at="[data-touch=order] select")
         view.wait_for(f"{told}.endsWith('The order left a trace.')")
-    view.focus("[data-touch=order] button")
-    view.press(" ")
+    view.press(" ", at="[data-touch=order] button")
     view.wait_for(f"{told}.startsWith('“dog bites man”')")
 
 
@@ -82,8 +79,7 @@ def test_a_carry_flips_bits_and_sinusoids_move_evenly(view: Tab) -> None:
     told, moved = TOLD.format("odometer"), f"{TOLD.format('odometer')}.includes('1.12')"
     assert view.evaluate(told).startswith("From 127 to 128: 8 bits flip")
     assert view.evaluate(moved)
-    view.focus("[data-touch=odometer] input")
-    view.press("ARROW_RIGHT")
+    view.press("ARROW_RIGHT", at="[data-touch=odometer] input")
     view.wait_for(f"{told}.startsWith('From 128 to 129: 1 bit flips')")
     assert view.evaluate(moved)
 
@@ -93,15 +89,12 @@ def test_a_forgotten_conversion_is_found_by_scores_only(view: Tab) -> None:
     boxes = "[data-touch=layout] label:nth-child({}) input"
     assert "looks 5 back, as learnt" in view.evaluate(told)
     for number, said in ((1, "looks 6 back, not 5"), (2, "looks 12 back, not 5")):  # as the notebook's cell prints
-        view.focus(boxes.format(number))
-        view.press(" ")
+        view.press(" ", at=boxes.format(number))
         view.wait_for(f"{told}.includes({said!r}) && {told}.includes('Shift test: passes. Lengths: kept')")
     view.press(" ")
-    view.focus(boxes.format(1))
-    view.press(" ")
+    view.press(" ", at=boxes.format(1))
     view.wait_for(f"{told}.includes('8.00 of 8')")
-    view.focus(boxes.format(3))
-    view.press(" ")
+    view.press(" ", at=boxes.format(3))
     view.wait_for(f"{told}.includes('3.04 of 8. Shift test: fails. Lengths: not kept')")
 
 
@@ -134,21 +127,17 @@ def test_a_figure_says_the_same_numbers_in_both_languages(tab: Tab, book: Path) 
 def test_clock_hands_follow_m_and_n(view: Tab) -> None:
     told = TOLD.format("clock")
     assert view.evaluate(told).startswith("m − n = 7:")
-    view.focus("[aria-label='position m of the query']")
-    view.press("ARROW_RIGHT", 3)
+    view.press("ARROW_RIGHT", 3, at="[aria-label='position m of the query']")
     view.wait_for(f"{told}.startsWith('m − n = 10:')")
     before = view.evaluate(told)
-    view.focus("[data-touch=clock] input[type=checkbox]")
-    view.press(" ")
-    view.focus("[aria-label='position n of the key']")
-    view.press("PAGE_UP", 2)
+    view.press(" ", at="[data-touch=clock] input[type=checkbox]")
+    view.press("PAGE_UP", 2, at="[aria-label='position n of the key']")
     view.wait_for("document.activeElement.getAttribute('aria-valuenow') === '25'")
     assert view.evaluate(told) == before, "Moved together, the angles between the hands stay."
     view.press("END")
     assert view.evaluate("document.activeElement.getAttribute('aria-valuenow')") == "40"
     assert view.evaluate("document.querySelectorAll('[data-touch=clock] .arc').length") == 1
-    view.focus("[data-touch=clock] select")
-    view.press("ARROW_DOWN")
+    view.press("ARROW_DOWN", at="[data-touch=clock] select")
     view.wait_for("document.querySelectorAll('[data-touch=clock] .arc').length === 4")
 
 
@@ -196,13 +185,11 @@ def test_the_sentence_shows_which_hands_come_to_new_angles(tab: Tab, book: Path)
     assert some.format(3) in tab.evaluate(told)
     assert tab.evaluate(figure.format(".hand")) == 21 * 5
     assert tab.evaluate(figure.format(".hand.key")) == 8 * 3, "Three slow pairs, in eight words beyond training."
-    tab.focus("[data-touch=sentence] input[type=checkbox]")
-    tab.press(" ")
+    tab.press(" ", at="[data-touch=sentence] input[type=checkbox]")
     tab.wait_for(f"{told}.includes({some.format(0)!r})")
     assert tab.evaluate(figure.format(".hand.key")) == 0, "Slowed down, they stay where they were in training."
     tab.press(" ")
-    tab.focus("[data-touch=sentence] input")
-    tab.press("END")
+    tab.press("END", at="[data-touch=sentence] input")
     tab.wait_for(f"{told}.includes('no angle is new')")
     tab.press("HOME")
     tab.wait_for(f"{told}.includes({some.format(4)!r})")  # four words: not even pair 0 comes round; later it does
@@ -232,8 +219,7 @@ def test_the_angle_between_two_words_stays_where_the_sentence_moves(tab: Tab, bo
     tab.open(book / "index.html")
     told, said = TOLD.format("hand"), "{} before it: “dog” has turned by {}°, “man” by {}°. Between them: 80°"
     assert said.format("1 word", 40, 120) in tab.evaluate(told)
-    tab.focus("[data-touch=hand] input")
-    tab.press("END")
+    tab.press("END", at="[data-touch=hand] input")
     tab.wait_for(f"{told}.includes({said.format('8 words', 320, 400)!r})")
     assert tab.evaluate("document.querySelectorAll('[data-touch=hand] .hand').length") == 5
 
@@ -271,8 +257,7 @@ def test_the_sentence_turns_its_hands_by_itself_until_it_is_touched(tab: Tab, pa
     tab.evaluate("document.querySelector('[data-touch=sentence]').scrollIntoView({behavior: 'instant'})")
     tab.wait_for("window.moved.some((one) => one.startsWith('off'))")
     assert tab.evaluate("window.moved.every((one) => one.includes(' 3 of 5 '))"), "It speaks of the end of the text."
-    tab.focus("[data-touch=sentence] input")
-    tab.press("ARROW_RIGHT")
+    tab.press("ARROW_RIGHT", at="[data-touch=sentence] input")
     tab.wait_for(f"{told}.ariaLive === 'polite'")
     assert tab.evaluate(f"{told}.textContent").startswith("The model was trained on 14 words")
     assert " 3 of 5 " in tab.evaluate(f"{told}.textContent"), "All words are read again."
@@ -284,8 +269,7 @@ def test_the_story_counts_the_clocks_that_went_on_beyond_training(view: Tab) -> 
     assert words.format("", 5, 0).lstrip("), ") in view.evaluate(told), "At first all is as in training."
     others = "document.querySelectorAll(`[data-touch=story] .other:not([style*='display: none'])`).length"
     assert view.evaluate(others) == 0, "What slows the hands is compared once it has been chosen."
-    view.focus("[data-touch=story] input")
-    view.press("END")
+    view.press("END", at="[data-touch=story] input")
     view.wait_for(f"{told}.includes({words.format('', 100, 1)!r}) && {told}.includes({gone!r})")
     assert view.evaluate(hands) == ["query", "key"], (
         "The slow pair was trained on 1 radian, and stands at 9.9, less a turn."
@@ -293,10 +277,8 @@ def test_the_story_counts_the_clocks_that_went_on_beyond_training(view: Tab) -> 
     view.press("ARROW_LEFT", 8)  # 69 characters: 6.8 radians, a turn and half a radian
     view.wait_for(f"{told}.includes({words.format('', 69, 1)!r}) && {told}.includes({gone!r})")
     assert view.evaluate(hands) == ["query", "query"], "It went all the way round, and is where it was in training."
-    view.focus("[data-touch=story] select")
-    view.press("ARROW_DOWN")
-    view.focus("[data-touch=story] input")
-    view.press("END")
+    view.press("ARROW_DOWN", at="[data-touch=story] select")
+    view.press("END", at="[data-touch=story] input")
     view.wait_for(f"{told}.includes({words.format('PI', 100, 0)!r})")  # ten times as slow: as far as 10
     assert view.evaluate("document.querySelector('[data-touch=story] .chosen').textContent") == "PI"
     assert view.evaluate(others) > 0
@@ -386,16 +368,14 @@ def test_wavelengths_follow_method_and_sliders(view: Tab) -> None:
     told = TOLD.format("wavelengths")
     assert "18 of 64 pairs" in view.evaluate(told)
     assert "nothing new up to 4,096 positions, with 32,768 wanted" in view.evaluate(told)
-    view.focus("[data-touch=wavelengths] select")
-    view.press("ARROW_DOWN")
+    view.press("ARROW_DOWN", at="[data-touch=wavelengths] select")
     view.wait_for(f"{told}.includes('PI: nothing new up to 32,768')")
     view.press("ARROW_DOWN")
     view.wait_for(f"{told}.includes('NTK: nothing new up to 18,696')")
     assert "Pair 50 (ringed) made 0.49 turns in training, and makes 0.75 up to there." in view.evaluate(told)
     view.drag("[data-touch=wavelengths] .chart", 0.9, 0.001)
     view.wait_for(f"{told}.includes('Pair 0 (ringed) made 652 turns')")
-    view.focus("[data-touch=wavelengths] input")
-    view.press("HOME")
+    view.press("HOME", at="[data-touch=wavelengths] input")
     view.wait_for(f"!{told}.includes('18 of 64')")
 
 
@@ -403,16 +383,13 @@ def test_the_flattest_slope_is_the_same_for_any_number_of_heads(view: Tab) -> No
     told, after = TOLD.format("slopes"), ("0 of 16", "every 177", "nothing.")
     before = ("2 of 8 heads", after[1], "256 leaves all")
     assert all(words in view.evaluate(told) for words in before), "Only 64/128 and 64/256 are below ln 2."
-    view.focus("[data-touch=slopes] select")
-    view.press("ARROW_DOWN")
+    view.press("ARROW_DOWN", at="[data-touch=slopes] select")
     view.wait_for(f"{told}.includes('3 of 16 heads')")
     assert view.evaluate("document.querySelectorAll('[data-touch=slopes] .curve:not(.other)').length") == 3
-    view.focus("[data-touch=slopes] input")
-    view.press("END")
+    view.press("END", at="[data-touch=slopes] input")
     view.wait_for(f"{told}.includes('4,096')")
     assert all(words in view.evaluate(told) for words in after)
-    view.focus("[data-touch=slopes] label:last-child input")
-    view.press("END")
+    view.press("END", at="[data-touch=slopes] label:last-child input")
     view.wait_for(f"{told}.match(/4,096/g).length === 2")
     assert after[2] in view.evaluate(told), "A window of 4,096 ends before the distance 4,096."
 
@@ -421,14 +398,11 @@ def test_a_cache_goes_stale_and_is_mended(view: Tab) -> None:
     told = TOLD.format("stale")
     assert view.evaluate(told).startswith("8 tokens")
     assert "up to 0°" not in view.evaluate(told)
-    view.focus("[data-touch=stale] button:nth-of-type(3)")
-    view.press("ENTER")
+    view.press("ENTER", at="[data-touch=stale] button:nth-of-type(3)")
     view.wait_for(f"{told}.startsWith('4 tokens') && {told}.includes('up to 0°')")
-    view.focus("[data-touch=stale] button:nth-of-type(2)")
-    view.press("ENTER", 4)
+    view.press("ENTER", 4, at="[data-touch=stale] button:nth-of-type(2)")
     view.wait_for(f"{told}.startsWith('8 tokens') && !{told}.includes('up to 0°')")
-    view.focus("[data-touch=stale] input")
-    view.press(" ")
+    view.press(" ", at="[data-touch=stale] input")
     view.wait_for(f"{told}.includes('up to 0°')")
 
 
@@ -446,19 +420,16 @@ def test_only_rope_and_no_code_have_even_diagonals(view: Tab) -> None:
     added = sum(float(part.replace("−", "-")) for part in before if part)
     assert abs(added - 6.82) < 0.05, "The score is the sum of what the pairs add."
     assert view.evaluate(heights) == 1
-    view.focus("[data-touch=diagonals] select")
-    view.press("ARROW_UP", 2)
+    view.press("ARROW_UP", 2, at="[data-touch=diagonals] select")
     view.wait_for(f"{told}.includes({apart!r})")
     assert view.evaluate(heights) > 5
     view.press("HOME")
     view.wait_for(f"{told}.endsWith('no score knows the distance.')")
     view.press("END")
     view.press("ARROW_UP")
-    view.focus("[data-touch=diagonals] label:nth-child(2) select")
-    view.press("ARROW_DOWN")
+    view.press("ARROW_DOWN", at="[data-touch=diagonals] label:nth-child(2) select")
     view.wait_for(f"{told}.includes({apart!r}) && {told}.endsWith('each pair has turned by 7 times its speed.')")
-    view.focus("[data-touch=diagonals] select")
-    view.press("END")
+    view.press("END", at="[data-touch=diagonals] select")
     view.wait_for(f"{told}.includes('1.75')")  # a quarter of the distance
 
 
@@ -472,8 +443,7 @@ def test_a_cell_of_the_map_is_dragged_in_both_directions_and_stays_below_the_dia
         tab.wait_for(f"/^Query at 1[12], key at 1[12]:/.test({told})")
         tab.drag("[data-touch=diagonals] .chart", 0.9, 0.5)
         tab.wait_for(f"/^Query at 1[12], key at 1[12]: .* All 24 cells/.test({told})")
-        tab.focus("[data-touch=diagonals] .map")
-        tab.press("ARROW_RIGHT")
+        tab.press("ARROW_RIGHT", at="[data-touch=diagonals] .map")
         tab.press("ARROW_DOWN", 30)
         tab.wait_for(f"{told}.startsWith('Query at 23')")
         scrolled = tab.evaluate("scrollY")
@@ -484,8 +454,7 @@ def test_a_cell_of_the_map_is_dragged_in_both_directions_and_stays_below_the_dia
 def test_words_in_the_text_set_a_figure_and_scroll_only_to_one_out_of_sight(view: Tab) -> None:
     told, seen = TOLD.format("walk"), "document.querySelector('[data-touch=walk]').getBoundingClientRect()"
     view.evaluate("document.documentElement.style.scrollBehavior = 'auto'")  # so that no scrolling goes on meanwhile
-    view.focus("button.sets")
-    view.press("ENTER")
+    view.press("ENTER", at="button.sets")
     view.wait_for(f"{told}.startsWith('Distance 31:')")
     assert view.evaluate("document.querySelector('[data-touch=walk] select').value") == "500000"
     assert view.evaluate("document.querySelector('[data-touch=walk] output').textContent") == "31"
@@ -510,8 +479,7 @@ def test_axe_finds_nothing(tab: Tab, book: Path) -> None:
 def test_the_walk_follows_the_distance(view: Tab) -> None:
     told, distance = TOLD.format("walk"), "[data-touch=walk] input"
     assert view.evaluate(told).startswith("Distance 10:")
-    view.focus(distance)
-    view.press("HOME")
+    view.press("HOME", at=distance)
     view.wait_for(f"{told}.startsWith('Distance 0:') && {told}.includes('64.0')")
     view.press("ARROW_RIGHT", 3)
     view.wait_for(f"{told}.startsWith('Distance 3:')")
@@ -519,8 +487,7 @@ def test_the_walk_follows_the_distance(view: Tab) -> None:
     assert view.evaluate(drawn) == 0
     view.press("END")
     view.wait_for(f"{drawn} > 60")
-    view.focus("[data-touch=walk] label:last-child select")
-    view.press("ARROW_DOWN")
+    view.press("ARROW_DOWN", at="[data-touch=walk] label:last-child select")
     at = f"document.querySelector('{distance}')"
     for _ in range(400):  # down to the distance that the key was made for
         if "1,000" in view.evaluate(told):
@@ -533,14 +500,11 @@ def test_a_head_looks_as_far_as_the_cell_measured(view: Tab) -> None:
     told, shares = TOLD.format("attention"), f"{TOLD.format('attention')}.match(/\\d+ %/g)"
     assert "As trained: a key at distance 1 gets 10 %" in view.evaluate(told)
     assert view.evaluate(shares) == ["10 %", "30 %"]
-    view.focus("[data-touch=attention] label:nth-of-type(2) select")
-    view.press("ARROW_DOWN")
-    view.focus("[data-touch=attention] input")
-    view.press("ARROW_RIGHT")
+    view.press("ARROW_DOWN", at="[data-touch=attention] label:nth-of-type(2) select")
+    view.press("ARROW_RIGHT", at="[data-touch=attention] input")
     view.wait_for(f"{told}.includes('Slow pairs clamped: a key at distance 2–3 gets 12 %')")
     assert view.evaluate(shares) == ["12 %", "6 %"]
-    view.focus("[data-touch=attention] select")
-    view.press("HOME")
+    view.press("HOME", at="[data-touch=attention] select")
     view.wait_for(f"{told}.includes('2.0 %')")
 
 
@@ -575,13 +539,11 @@ def test_the_page_runs_a_model_as_torch_does(view: Tab) -> None:
     assert free[1] != clamped[1]
     start = "{}: {} nats while up to 6 characters are read, {} beyond. It reads 1 character that it does not know"
     assert view.evaluate(told).startswith(start.format("As trained", *free))
-    view.focus("[data-touch=reader] select")
-    view.press("END")
+    view.press("END", at="[data-touch=reader] select")
     view.wait_for(f"{told}.startsWith({start.format('Slow pairs clamped', *clamped)!r})")
     tints = "[...document.querySelectorAll('[data-touch=reader] .read span')].map((one) => one.style.cssText)"
     shaded = view.evaluate(tints)
-    view.focus("[data-touch=reader] [data-control=colour]")
-    view.press("END")
+    view.press("END", at="[data-touch=reader] [data-control=colour]")
     view.wait_for(f"{told}.includes('Blue: less surprised')")
     changed = [one for one in view.evaluate(tints) if "--loss" in one]
     assert all("--loss: 0%" in one for one in changed[:6]), "Within the trained length, clamping changes nothing."
@@ -614,8 +576,7 @@ def test_the_model_of_the_page_reads_what_one_writes(tab: Tab, book: Path) -> No
     tab.wait_for(f"{told} === '请写至少两个字符。'")
     tab.press("b")
     tab.wait_for(f"{told}.startsWith('不加改动：损失 ') && {count} === '2'")
-    tab.focus("[data-touch=reader] button")
-    tab.press(" ")
+    tab.press(" ", at="[data-touch=reader] button")
     tab.wait_for(f"{count} === '24'")
 
 

@@ -74,9 +74,7 @@ def test_a_bundle_without_notebooks_mentions_no_handbook(tmp_path: Path) -> None
 def test_nothing_that_is_handed_out_gives_a_solution_away(rendered: Path) -> None:
     """Nor do the models and the shown implementations of the practice; of its hidden ones, each would."""
     kinds, tests = (".md", ".html", ".js"), REPOSITORY / "tests"
-    pages = [
-        path for folder in (REPOSITORY / "handout", rendered) for path in folder.rglob("*") if path.suffix in kinds
-    ]
+    pages = [path for top in (REPOSITORY / "handout", rendered) for path in top.rglob("*") if path.suffix in kinds]
     code = [path for folder in ("", "models", "practice") for path in (tests / folder).glob("*.py")]
     assert len(pages) >= 4 * 7
     named = {f"{path.parent.name}/{path.name}": path.read_bytes() for path in (*pages, *code)}
@@ -147,10 +145,7 @@ PLANTS = {
     ),
     "in a file of scripts": ("handout/touch/turn.js", f"const text = '{LINE}';\n"),
     "coloured in a page": ("handbook/en/5.html", f"<pre><span>{html.escape(RENAMED)}</span></pre>"),
-    "in a drawing": (
-        "handbook/en/5.html",
-        f'<img src="data:image/svg+xml;base64,{b64encode(LINE.encode()).decode()}">',
-    ),
+    "drawn": ("handbook/en/5.html", f'<img src="data:image/svg+xml;base64,{b64encode(LINE.encode()).decode()}">'),
     "in an archive": ("handout/more.zip", "PK"),
     "the grader": ("grader/assignment/rubric.toml", ""),
     "the reference's folder": ("notebooks/ref/norm.py", ""),

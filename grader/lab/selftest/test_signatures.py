@@ -197,9 +197,7 @@ except second_device.NotSimulated:
 """
 
 
-def test_the_judges_own_copy_of_the_second_device_serves_beside_the_public_tests(
-    run: WarmPython, tmp_path: Path
-) -> None:
+def test_the_judges_own_copy_of_the_second_device_serves_beside_public_tests(run: WarmPython, tmp_path: Path) -> None:
     """Students get another copy, and of two in one process the first one serves."""
     write_folder(tmp_path, {"both.py": BOTH})
     done = run(tmp_path, "both")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import random
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -37,7 +37,7 @@ KINDS = ("good", "late", "duplicated", "wrong", "late", "hostile", "late", "empt
 LATE = (1, 15, 16, 60, 180, 1440, 1455, 1456, 1620, 4320, 14400, 40320)
 PROPERTIES = {"attention_causal": 30, "swiglu_gate": 12, "attention_heads": 40}
 OTHER_POINTS = {"points = 40": "points = 44", "points = 30": "points = 28"}  # still 100 in sum
-pytestmark = [pytest.mark.process, pytest.mark.slow]
+pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.usefixtures("judged")]
 
 
 def people(platform: str) -> list[Someone]:
@@ -47,14 +47,10 @@ def people(platform: str) -> list[Someone]:
     kinds[10] = "mate"
     late = iter(LATE)
     found = [
-        Someone(first + number, f"{exports.NAMES[number % 6]} {first + number}", kind, _minutes(kind, late))
-        for number, kind in enumerate(kinds)
+        Someone(at, f"{exports.NAMES[number % 6]} {at}", kind, next(late) if kind == "late" else None)
+        for number, (at, kind) in enumerate(enumerate(kinds, first))
     ]
     return [*found, Someone(first + SIZE - 1, f"Absent, Anton {first}", "absent")]
-
-
-def _minutes(kind: str, late: Iterator[int]) -> int | None:
-    return next(late) if kind == "late" else None
 
 
 def given(folder: Path, platform: str) -> list[str | Path]:
@@ -210,9 +206,8 @@ def looked_again(out: Path, refused: str, worth: Mapping[str, float]) -> None:
 
 @pytest.mark.parametrize("seed", [1, 2, 3] if LONG else [1])
 def test_every_number_that_is_uploaded_is_derived_twice(
-    judged: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    del judged
     rng, together = random.Random(seed), 0
     for platform in PLATFORMS:
         with_policy(POLICY, tmp_path, monkeypatch)
@@ -246,10 +241,7 @@ def test_every_number_that_is_uploaded_is_derived_twice(
     assert together == GROUPS * len(PLATFORMS)
 
 
-def test_other_files_make_a_decision_stale_and_a_mistake_waits_until_all_is_graded(
-    judged: None, tmp_path: Path
-) -> None:
-    del judged
+def test_other_files_make_a_decision_stale_and_a_mistake_waits_until_all_is_graded(tmp_path: Path) -> None:
     (ada, _) = exports.class_of(1)
     out, given = tmp_path / "out", tmp_path / "given.zip"
     write_zip(given, exports.canvas([ada]))

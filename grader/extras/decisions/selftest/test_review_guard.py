@@ -33,7 +33,7 @@ from grader.followup.anonymous import hide, pseudonyms
 from grader.selftest.class_reports import case as case_of
 from grader.selftest.class_reports import graded
 from grader.selftest.html_page import Element, parse
-from grader.selftest.review_class import HOST, PORT, PROPERTIES, TOKEN, Desk, person, write_review_class
+from grader.selftest.review_class import HOST, PORT, PROPERTIES, TOKEN, Desk, write_review_class
 
 PATHS = ["", "student/bo", "group/0123456789ab", "static/review.js", "static/pages.css", "nothing"]
 FIELDS = {"do": "comment", "comment": "Hello."}
@@ -55,17 +55,20 @@ def test_without_the_token_nothing_is_answered_whatever_the_path(desk: Desk, tok
     assert not (desk.out / FILE).exists()
 
 
-@pytest.mark.parametrize(
-    "host", ["evil.example", f"evil.example:{PORT}", "127.0.0.1", f"127.0.0.1:{PORT + 1}", f"127.0.0.1.evil:{PORT}", ""]
+OTHERS = (
+    "evil.example",
+    f"evil.example:{PORT}",
+    "127.0.0.1",
+    f"127.0.0.1:{PORT + 1}",
+    f"127.0.0.1.evil:{PORT}",
+    "",
 )
-def test_another_name_for_this_address_is_refused(desk: Desk, host: str) -> None:
-    answer = desk.client.get(f"/{TOKEN}/", headers={"host": host})
+
+
+@pytest.mark.parametrize("hosts", [*((one,) for one in OTHERS), (f"127.0.0.1:{PORT}", "evil.example")])
+def test_another_name_for_this_address_is_refused_also_beside_the_right_one(desk: Desk, hosts: tuple[str, ...]) -> None:
+    answer = desk.client.get(f"/{TOKEN}/", headers=[("host", host) for host in hosts])
     assert (answer.status_code, answer.text) == (421, "another host")
-
-
-def test_two_hosts_at_once_are_refused(desk: Desk) -> None:
-    hosts = [("host", f"127.0.0.1:{PORT}"), ("host", "evil.example")]
-    assert desk.client.get(f"/{TOKEN}/", headers=hosts).status_code == 421
 
 
 @pytest.mark.parametrize("host", [f"127.0.0.1:{PORT}", f"localhost:{PORT}"])
@@ -132,7 +135,7 @@ def identities(reports: list[Report]) -> list[str]:
     return [*parts, *(report.submission.id for report in reports)]
 
 
-@pytest.mark.parametrize(("seed", "language"), [(0, "en"), pytest.param(1, "zh", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("seed", "language"), [(2, "en"), pytest.param(3, "zh", marks=pytest.mark.slow)])
 def test_no_answer_says_who_anybody_is(tmp_path: Path, seed: int, language: str) -> None:
     out, _ = folder(tmp_path / "out", random.Random(seed), 12)
     lines = Summary.model_validate_json((out / "summary.json").read_bytes()).submissions
@@ -146,8 +149,9 @@ def test_no_answer_says_who_anybody_is(tmp_path: Path, seed: int, language: str)
         text = f"{signed}\n" + ASSIGNMENT.solution()["src/attention.py"]
         desk.files[report.submission.id] = {"src/attention.py": text, f"src/{first}_helpers.py": f"# {signed.upper()}"}
     answers = [desk.client.get(f"/{TOKEN}/")]
-    found = {group.key for group in Classroom(out, ASSIGNMENT, language, out).now().groups}
-    answers += [desk.client.get(f"/{TOKEN}/group/{key}") for key in found]
+    (group,) = Classroom(out, ASSIGNMENT, language, out).now().groups
+    answers.append(desk.client.get(f"/{TOKEN}/group/{group.key}"))
+    assert answers[-1].text.count("anon-") >= 2 * len(group.members)  # a label and a link for each
     answers += [desk.client.get(f"/{TOKEN}/student/{name}") for name in names.values()]
     assert {answer.status_code for answer in answers} == {200}
     for report in reports:
@@ -182,18 +186,6 @@ def test_a_short_name_stays_where_it_is_a_word_of_the_program(tmp_path: Path) ->
     desk.files[line.id] = {"src/attention.py": "largest = max(1, 2)\n"}
     name = pseudonyms(out, [line.id])[line.id]
     assert "largest = max(1, 2)" in desk.page(f"student/{name}").text
-
-
-def test_the_page_of_a_group_names_nobody(tmp_path: Path) -> None:
-    lost = {PROPERTIES[0]: Outcome.FAILED}
-    out = write_review_class(
-        tmp_path / "out", [graded(name, lost, origin=person(name.title())) for name in ("zoe", "kai")]
-    )
-    desk = Desk(out, hide=hide)
-    (group,) = Classroom(out, ASSIGNMENT, "en", out).now().groups
-    told = desk.client.get(f"/{TOKEN}/group/{group.key}").text
-    assert told.count("anon-") >= 4  # a label and a link for each
-    assert not [name for name in ("zoe", "kai") if name in told.casefold()]
 
 
 HOSTILE = (

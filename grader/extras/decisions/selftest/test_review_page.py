@@ -564,9 +564,7 @@ def test_the_command_ends_with_one_line(tmp_path: Path, arguments: list[str], li
 
 
 @pytest.mark.parametrize("grader", ["", "lee"])
-def test_the_page_and_the_command_say_which_decision_of_another_person_was_replaced(
-    tmp_path: Path, grader: str
-) -> None:
+def test_the_page_and_the_command_say_whose_decision_was_replaced(tmp_path: Path, grader: str) -> None:
     out = write_review_class(tmp_path / "out")
     kim, lee = Desk(out), Desk(out, who="lee", grader=grader)
     kim.post("bo", "override", what=LATE, points="1", why="Half of it.")

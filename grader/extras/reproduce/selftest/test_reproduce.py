@@ -50,9 +50,7 @@ def folder(grader: Judge, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def reproduce(folder: Path, *arguments: object, typed: str = "") -> Result:
-    return CliRunner().invoke(
-        app, ["reproduce", str(folder / "out"), *map(str, arguments), "--lang", "en"], input=typed
-    )
+    return CliRunner().invoke(app, ["reproduce", f"{folder}/out", *map(str, arguments), "--lang", "en"], input=typed)
 
 
 def parts(result: Result) -> dict[str, str]:

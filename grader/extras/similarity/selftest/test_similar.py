@@ -98,10 +98,7 @@ def test_short_code_alone_makes_no_pair(known: Known) -> None:
 
 
 def test_one_copied_task_shows_beside_one_that_is_not(known: Known) -> None:
-    ada = {
-        SWIGLU: OTHER + "\n".join(f"a{n} = {n} ** {n} - {n}" for n in range(90)),
-        ATTENTION: STUBS[ATTENTION] + PLAN,
-    }
+    ada = {SWIGLU: OTHER + "\n".join(f"a{n} = {n} ** {n} - {n}" for n in range(90)), ATTENTION: STUBS[ATTENTION] + PLAN}
     bo = {SWIGLU: "\n".join(f"b[{n}] = {n} % {n + 1}" for n in range(90)), ATTENTION: PLAN}
     pair = found({"ada": ada, "bo": bo, "eve": STUBS}, known).pairs[0]
     assert pair.strongest.file == ATTENTION
@@ -268,10 +265,7 @@ USES = {
     "an alternative constructor": ("from torch import nn\ne = nn.Layer.from_pretrained(t)", [(2, "Layer")]),
     "what is kept in an object": ("import torch\nself.nn = torch.nn\nself.nn.Layer(8)", [(3, "Layer")]),
     "a path of any length": ("import torch\ntorch.a.b.c.d.e.f.g.h.i.Layer", [(2, "Layer")]),
-    "one beside a function of one's own": (
-        "def layer(x):\n    return torch.nn.functional.layer(x)",
-        [(2, "layer")],
-    ),
+    "one beside a function of one's own": ("def layer(x):\n    return torch.nn.functional.layer(x)", [(2, "layer")]),
     "another library": ("import transformers.models.llama as m", [(1, "transformers.models.llama")]),
     "a part of another library": ("from torchtune.modules import Rotary", [(1, "torchtune.modules")]),
     "another library by a literal": ('m = __import__("einops")', [(1, "einops")]),

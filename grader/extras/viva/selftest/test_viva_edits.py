@@ -156,9 +156,7 @@ def test_a_file_that_is_no_python_is_left_out() -> None:
 
 def test_of_the_words_that_a_question_names_the_first_in_a_line_is_exchanged() -> None:
     """It names those of several lines; in a line, the first of all words is among them."""
-    found = [
-        edit for place, old in lines_of(FILES).items() for edit in edits_of(place, old) if edit.slip not in (CALL, PASS)
-    ]
+    found = [edit for at, old in lines_of(FILES).items() for edit in edits_of(at, old) if edit.slip not in (CALL, PASS)]
     slips = {word: edit.slip for edit in found for word in edit.slip.split(" ↔ ")}
     for edit in found:
         counted = re.sub(r"\*\*-?\w+|[-*](?=[a-z])|-\d+", "", edit.old)  # here, signs of two have blanks

@@ -56,9 +56,7 @@ def test_moodle_xml_holds_each_question_with_one_right_answer(files: dict[str, b
         answers = [fromstring(answer.findtext("text") or "") for answer in element.findall("answer")]
         assert ["".join(answer.itertext()) for answer in answers] == one.options
         fractions = [answer.get("fraction") for answer in element.findall("answer")]
-        assert fractions == [
-            "100" if place == one.options.index(one.answer) else "0" for place in range(len(one.options))
-        ]
+        assert fractions == ["100" if n == one.options.index(one.answer) else "0" for n in range(len(one.options))]
 
 
 def test_gift_gives_back_what_was_written_once_its_signs_are_read(files: dict[str, bytes], own: Quiz) -> None:

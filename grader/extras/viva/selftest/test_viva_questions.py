@@ -550,9 +550,7 @@ def test_an_edit_after_which_something_raises_is_no_version(start: Counting, ref
             raising = [call for call, run in edited.outcomes.items() if run.value.startswith("raises ")]
             assert all(study.own.outcomes[call].value.startswith("raises ") for call in raising)
     task, files = SMALL.rubric.tasks[1], SMALL.solution()
-    calls = [
-        Call(task=task.id, code=code) for code in ("SwiGLU(2, 3)(torch.ones(1, 1, 2)).shape", "SwiGLU(2, 3) and 1")
-    ]
+    calls = [Call(task=task.id, code=one) for one in ("SwiGLU(2, 3)(torch.ones(1, 1, 2)).shape", "SwiGLU(2, 3) and 1")]
     base = version(start, files, task, calls, {})
     path = task.file_of(task.names[0])
     crashing = {**files, path: files[path].replace("return (gate", "return None * (gate")}
@@ -566,9 +564,7 @@ def test_an_edit_after_which_something_raises_is_no_version(start: Counting, ref
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize(
-    "slips",
-    [[CALL], [PASS], [CALL, PASS], ["+ ↔ -", NEXT, "mean ↔ sum"]],
-    ids=["calls", "statements", "both", "words"],
+    "slips", [[CALL], [PASS], [CALL, PASS], ["+ ↔ -", NEXT, "mean ↔ sum"]], ids=["calls", "statements", "both", "words"]
 )
 def test_a_question_names_the_slips_of_all_edits_of_its_group_so_that_it_tells_nothing_of_one(
     reference: list[Study], slips: list[str], language: str
