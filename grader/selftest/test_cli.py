@@ -13,7 +13,7 @@ import pytest
 from grader import __main__ as cli
 from grader import __version__
 from grader.core.cli import grade
-from grader.core.judge.judge import Judge, _grader_error
+from grader.core.judge.judge import Judge
 from grader.core.results.database import LEDGER
 from grader.core.results.outcome import Outcome
 from grader.core.results.report import Practice, Report, Summary
@@ -158,10 +158,6 @@ def test_our_own_failure_is_shown_and_ends_with_3(
     report = Report.model_validate_json((tmp_path / "out" / "ada" / "report.json").read_bytes())
     assert re.match(r"(?s)swiglu_gate, .*ZeroDivisionError: of our own making", str(report.reason))
     assert report.properties["swiglu_gate"].outcome is Outcome.GRADER_ERROR
-
-
-def test_a_property_without_a_hidden_test_is_named() -> None:
-    assert _grader_error({"swiglu_gate": []}) == "swiglu_gate has no hidden test"
 
 
 def test_the_version_is_printed() -> None:
