@@ -83,6 +83,7 @@ submit: $(VENV)/.student ## check your files and pack them into submission.zip (
 # ── Teaching assistants ─────────────────────────────────────────────────────────────────────────────────────────────
 
 grade: $(VENV)/.everything ## the sample class, as an example; your own: .venv/bin/grader grade PATH --out DIR
+	@rm -rf build/class
 	@$(PY) -m grader.lab.sample_class build/class
 	@$(PY) -m grader grade build/class --out build/reports
 	@$(PY) -m grader report build/reports

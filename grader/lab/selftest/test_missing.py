@@ -23,6 +23,7 @@ from grader.selftest.submissions import write_folder
 HIDDEN, WORDS, TABLE = (f"grader/assignment/{name}" for name in ("hidden/test_a.py", "model/words.py", "chinese.toml"))
 ENGINE = "grader/core/results/chinese.toml"
 IMPORTS = "from grader.core.messages import say\n"
+TOOLS = ("bench", "charges", "gallery", "missing", "mutants", "sample_class")
 Complaints = Callable[..., list[str]]
 
 
@@ -96,8 +97,13 @@ def started(*_: object) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*found in sys.modules:RuntimeWarning")  # another test may have imported it
-@pytest.mark.parametrize("tool", ["bench", "charges", "gallery", "missing", "mutants", "sample_class"])
-@pytest.mark.parametrize(("option", "status"), [("--help", 0), ("--unknown", 2)])
+@pytest.mark.parametrize(
+    ("tool", "option", "status"),
+    [
+        *((tool, option, status) for tool in TOOLS for option, status in (("--help", 0), ("--unknown", 2))),
+        ("sample_class", ".", 2),  # a folder that exists
+    ],
+)
 def test_a_tool_prints_its_usage_and_starts_nothing(
     tool: str, option: str, status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
