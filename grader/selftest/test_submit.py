@@ -63,7 +63,7 @@ TROUBLES: tuple[dict[str | None, str], ...] = (  # what is in the two files, and
     {None: "this file is missing", "def broken(:\n": "SyntaxError: invalid syntax: def broken(: ({file}:1)"},
     {
         "import torch\n\nx = 1 / 0\n": "ZeroDivisionError: division by zero ({file}:3)",
-        "class Another: ...\n": "is not defined",
+        "class Another: ...\n": "not defined: ",
     },
     {
         "from .nowhere import thing\n": "nowhere.py",
