@@ -77,7 +77,7 @@ def test_a_full_disk_costs_no_finished_report(tmp_path: Path, monkeypatch: pytes
     def fill_up(source: str, target: Path) -> None:
         if target.name == "report.json":
             if written:
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(target))
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), source)
             written.append(target)
         replace(source, target)
 
