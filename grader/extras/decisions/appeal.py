@@ -44,7 +44,7 @@ def appeal(
     files: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[FILES]",
+            metavar="FILES",
             help="Files to grade instead of the submission: a folder, a zip, or single files.",
         ),
     ] = None,
