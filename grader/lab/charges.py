@@ -147,7 +147,7 @@ def line(charge: Charge) -> str:
 
 def main() -> None:
     """Judge the submissions that the options choose, and print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m grader.lab.charges", description=__doc__)
     parser.add_argument("kinds", nargs="*", default=list(KINDS), metavar="KIND", help=f"of {', '.join(KINDS)}")
     parser.add_argument("--every", type=int, default=25, help="every n-th pair (default: %(default)s)")
     parser.add_argument("--task", help="only one task, such as task1")
@@ -160,6 +160,8 @@ def main() -> None:
             charges.append(found := charge(kind, variant))
             if not found.exact or found.wrong_hints:
                 print(line(found), flush=True)
+    if not charges:
+        parser.error("no submission is of that KIND, --task and --match")
     print(figures(charges))
 
 

@@ -42,6 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _ = ASSIGNMENT.rubric  # one that contradicts itself ends the command before a judge starts
     wanted = tuple(chosen.names) or ("",)
     variants = {v.name: v for v in all_variants() if not v.valid and v.name.startswith(wanted)}
+    if not variants:
+        parser.error(f"no wrong variant's name starts with {' or '.join(wanted)}")
     if chosen.blind:
         drawn = random.Random(chosen.seed).sample(sorted(variants), min(chosen.blind, len(variants)))
         variants = {name: variants[name] for name in drawn}
