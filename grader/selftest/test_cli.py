@@ -49,7 +49,7 @@ def test_the_path_from_the_deadline_to_the_students_has_a_heading_of_its_own() -
     ("arguments", "line"),
     [
         (("gone",), "gone: no such file or folder. Give a submission"),
-        (("ada", "--out", "file/out"), "--out file/out: Not a directory. Choose a writable folder."),
+        (("ada", "--out", "file/out"), "file/out: Not a directory. Choose a writable folder."),
         (("ada", "--only", "task9"), "--only task9: no such task. Choose one of task1, task2."),
         (("ada", "--lang", "fr"), "--lang fr: not a language of the rubric. Choose one of en, zh."),
         (("ada", "--without", "walls"), "--without walls: no such layer. Choose one of namespaces, user, landlock,"),
