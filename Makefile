@@ -58,11 +58,11 @@ demo: $(VENV)/.student ## your layers run a small language model (LANG=zh)
 # By the environment a prompt reaches Python as it is, whatever quotes and signs it holds.
 export CHAT_PROMPT := $(if $(filter command%,$(origin PROMPT)),$(value PROMPT))
 chat: $(VENV)/.gguf $(if $(MODEL),,$(VENV)/.chat) ## your layers run a published language model (PROMPT="…", RANKS=4, PART=2, MODEL=file, LANG=zh)
-	@test -f tests/chat.py || { echo "This assignment has no chat."; exit 2; }
 	@$(PY) -m tests.chat --prompt "$$CHAT_PROMPT" $(if $(RANKS),--ranks $(RANKS)) $(if $(MODEL),--model "$(MODEL)") \
 	  $(if $(PART),--part $(PART)) $(if $(filter command%,$(origin LANG)),--lang $(LANG))
 
 $(VENV)/.gguf: $(VENV)/.student
+	@test -f tests/chat.py || { echo "This assignment has no chat."; exit 2; }
 	@echo "installing what reads a model once: gguf tokenizers numpy pyyaml (20 MB) ..."
 	@$(PY) -m pip install --quiet --disable-pip-version-check --no-deps gguf==0.19.0 tokenizers==0.23.3 numpy pyyaml || \
 	  { echo "no model can be read without these packages; installing them needs a network"; exit 2; }
@@ -83,6 +83,7 @@ submit: $(VENV)/.student ## check your files and pack them into submission.zip (
 # ── Teaching assistants ─────────────────────────────────────────────────────────────────────────────────────────────
 
 grade: $(VENV)/.everything ## the sample class, as an example; your own: .venv/bin/grader grade PATH --out DIR
+	@rm -rf build/class
 	@$(PY) -m grader.lab.sample_class build/class
 	@$(PY) -m grader grade build/class --out build/reports
 	@$(PY) -m grader report build/reports

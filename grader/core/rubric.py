@@ -279,8 +279,9 @@ def _contradictions(rubric: Rubric, reference: Path | None) -> Iterator[str]:
             yield f"{task.id} gives a file for {unknown!r}, which is not one of its names."
         for file in {task.file, *task.files.values()}:
             folder, *path = Path(file).parts
-            if folder != SUBMITTED or (reference and not reference.joinpath(*path).is_file()):
-                solved = Path(reference or "ref", *path)
+            if folder != SUBMITTED:
+                yield f"{task.id} names the file {file!r}, which is not below {SUBMITTED}/."
+            elif reference and not (solved := reference.joinpath(*path)).is_file():
                 yield f"{task.id} names the file {file!r}; there is no {solved}."
     points = sum(task.points for task in rubric.tasks if not task.bonus)
     if not math.isclose(points, FULL_POINTS):  # tenths add up to a little less or more

@@ -15,6 +15,7 @@ from grader.core.assignment import Assignment
 from grader.core.cli.grade import found, with_files
 from grader.core.cli.terminal import chosen, fail, warn
 from grader.core.intake.candidate import Candidate
+from grader.core.intake.origin import absent
 from grader.core.intake.reading_process import Reader
 from grader.core.intake.submission import Submission
 from grader.core.results.database import LEDGER, reading
@@ -56,9 +57,10 @@ def candidates_of(out: Path, submissions: list[Path] | None, reader: Reader) -> 
 
 def candidate_of(out: Path, submissions: list[Path] | None, reader: Reader, identifier: str) -> Candidate:
     """One submission, as :func:`candidates_of` finds it."""
-    return candidates_of(out, submissions, reader).get(identifier) or fail(
-        f"{identifier}: no longer among the submissions. Pass its location with --submissions."
-    )
+    found = candidates_of(out, submissions, reader).get(identifier)
+    if found is None or absent(found.origin):  # of whom the roster knows no more than a name
+        fail(f"{identifier}: no longer among the submissions. Pass its location with --submissions.")
+    return found
 
 
 def settings_then(out: Path, report: Report) -> Settings:

@@ -151,6 +151,8 @@ def main(
             charges.append(found := charge(kind, variant))
             if not found.exact or found.wrong_hints:
                 print(line(found), flush=True)
+    if not charges:
+        raise typer.BadParameter("no submission is of that KIND, --task and --match")
     print(figures(charges))
 
 

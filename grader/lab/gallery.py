@@ -39,6 +39,8 @@ def main(
     _ = ASSIGNMENT.rubric  # one that contradicts itself ends the command before a judge starts
     wanted = tuple(names or ("",))
     variants = {v.name: v for v in all_variants() if not v.valid and v.name.startswith(wanted)}
+    if not variants:
+        raise typer.BadParameter(f"no wrong variant's name starts with {' or '.join(wanted)}")
     if blind:
         drawn = random.Random(seed).sample(sorted(variants), min(blind, len(variants)))
         variants = {name: variants[name] for name in drawn}

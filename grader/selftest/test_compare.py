@@ -28,10 +28,11 @@ from grader.core.judge.compare import (
     ulp,
 )
 from grader.core.judge.faults import WrongAnswer
-from grader.core.judge.hidden_tests import HiddenTests, HiddenTestsError
+from grader.core.judge.hidden_tests import HiddenTests
 from grader.core.judge.judging import run_tests
 from grader.core.judge.wording import as_factor, in_two_decimals, listed
 from grader.core.messages import quoted
+from grader.core.settings import CannotGrade
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.lab.verify.attacks import NUMBER
 
@@ -406,6 +407,14 @@ def test_what_a_test_asks_for_decides_how_it_is_run(tmp_path: Path) -> None:
     assert "KeyError" in next(result.detail for result in results if result.id == "may_be_wrong_itself")
 
 
-def test_tests_that_cannot_be_collected_are_named(tmp_path: Path) -> None:
-    with pytest.raises(HiddenTestsError, match=r"(?s)test_\d+\.py.*has no @pytest\.mark\.rubric"):
-        collected(tmp_path, "def test_unmarked():\n    pass\n")
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("def test_unmarked():\n    pass\n", r"(?s)test_\d+\.py.*has no @pytest\.mark\.rubric"),
+        ("import pytest\n@pytest.mark.rubric('b')\ndef test_b():\n    pass\n", 'no hidden test .*rubric."a"'),
+    ],
+    ids=["unmarked", "mistyped"],
+)
+def test_tests_that_cannot_be_collected_are_named(text: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(CannotGrade, match=said):
+        collected(tmp_path, text)

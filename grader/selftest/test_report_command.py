@@ -60,7 +60,7 @@ def test_a_report_that_the_summary_names_and_is_gone_is_named(out: Path) -> None
 def test_a_place_that_cannot_be_written_to_is_named(out: Path, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     line = refused("report", out, "--out", tmp_path / "file")
-    assert f"--out {tmp_path / 'file' / 'students'}: Not a directory. Choose a writable folder" in line
+    assert f"{tmp_path / 'file' / 'students'}: Not a directory. Choose a writable folder" in line
 
 
 def test_an_option_with_a_wrong_value_is_named(out: Path) -> None:

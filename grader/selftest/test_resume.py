@@ -136,8 +136,9 @@ def test_a_misnamed_file_is_graded_where_a_decision_says(judged: list[str], plac
     run(place)
     judged.clear()
     decided = ("decide", place / "out", "bo", "--why", "A slip.")
-    refused = command(*decided, "--file", "src/other.py=final.py")
-    assert "give PATH=NAME. PATH is one of src/attention.py, src/swiglu.py" in refused.stderr
+    for wrong in ("src/other.py=final.py", SWIGLU):
+        refused = command(*decided, "--file", wrong)
+        assert "give PATH=NAME. PATH is one of src/attention.py, src/swiglu.py" in refused.stderr
     assert "Grade again" in succeed(*decided, "--file", f"{SWIGLU}=final.py").stdout
     run(place)
     assert judged == ["bo"]

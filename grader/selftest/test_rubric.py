@@ -42,6 +42,7 @@ MALFORMED = {  # the text to replace, its replacement, and the error
     "points_of_98": ("points = 40\n", "points = 38\n", "the tasks without bonus total 98 points; they must total 100"),
     "no_misconceptions": ("[[misconceptions]]", "[[mistakes]]", "misconceptions: Field required"),
     "unknown_file": ('"src/attention.py"\n', '"src/gone.py"\n', "task1 .*'src/gone.py'; there is no .*ref/gone.py"),
+    "elsewhere": ('"src/attention.py"\n', '"attention.py"\n', "task1 .*'attention.py', which is not below src/"),
     "unknown_name": ('"SwiGLU"]\n', '"SwiGLU"]\nfiles = { Gate = "src/swiglu.py" }\n', "task2 gives a file for 'Gate'"),
 }
 

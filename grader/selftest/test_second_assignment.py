@@ -81,6 +81,10 @@ def test_stubs_earn_nothing_in_the_public_tests_and_the_reference_everything(
     assert f"{FULL} / {FULL}" in done(solved, "tests")
 
 
+def test_the_engine_speaks_chinese_without_the_table_of_the_assignment_it_came_with(course: Path, done: Done) -> None:
+    assert done(course, "grader.lab.missing") == ""
+
+
 def test_the_sample_class_is_graded(graded: Path) -> None:
     lines = json.loads((graded / "summary.json").read_text())["submissions"]
     points = {line["id"]: (line["score"], line["bonus"], line["max_score"], line["max_bonus"]) for line in lines}

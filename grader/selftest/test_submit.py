@@ -63,7 +63,7 @@ TROUBLES: tuple[dict[str | None, str], ...] = (  # what is in the two files, and
     {None: "this file is missing", "def broken(:\n": "SyntaxError: invalid syntax: def broken(: ({file}:1)"},
     {
         "import torch\n\nx = 1 / 0\n": "ZeroDivisionError: division by zero ({file}:3)",
-        "class Another: ...\n": "is not defined",
+        "class Another: ...\n": "not defined: ",
     },
     {"from .nowhere import thing\n": "nowhere.py", "raise SystemExit(0)\n": "this file exits the program on import"},
     {"# " + "x" * (1 << 20): "larger than 1 MiB", "x = 1\n\0": "contains NUL bytes"},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -59,9 +58,8 @@ def files_of(assignment: Assignment, student: SampleStudent) -> dict[str, bytes]
 
 
 def write_class(assignment: Assignment, folder: Path) -> None:
-    """Write every student's submission into ``folder``, which is emptied first."""
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    """Write every student's submission into ``folder``."""
+    folder.mkdir(parents=True, exist_ok=True)
     for student in students(assignment):
         files = files_of(assignment, student)
         if "" in files:

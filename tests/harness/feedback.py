@@ -159,13 +159,6 @@ class Feedback:
         else:
             self._note_broken(error.__cause__ or error, _properties_in(node))
 
-    def pytest_internalerror(self, excinfo: pytest.ExceptionInfo) -> bool | None:
-        """Record a student's file that calls ``exit`` when it is imported; pytest itself handles other errors."""
-        if not isinstance(excinfo.value, SystemExit):
-            return None
-        self._note_broken(excinfo.value, frozenset())
-        return True
-
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo) -> None:
         """Record the line of the student's code that Ctrl-C interrupted."""
         self.interrupted_at = place_of(excinfo.value) or "tests"
@@ -240,7 +233,7 @@ def why_not_imported(error: BaseException, language: Language) -> tuple[str, str
     """Name the file to look at, with the line if there is one, and what is wrong there."""
     place, message = place_of(error), _told(error, language)
     files = [file.relative_to(ROOT).as_posix() for file in student.source_files()]
-    if isinstance(error, SystemExit):
+    if isinstance(error, SystemExit | student.Exited):
         message = say(language, "exits")
     elif isinstance(error, TimeoutError):
         message = say(language, "too_long", seconds=TIME_LIMIT_S)

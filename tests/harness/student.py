@@ -126,7 +126,7 @@ def import_packages() -> list[BaseException]:
     A package's ``__init__.py`` may import all of its modules. If one of these cannot be imported, none of the others
     could be. The package is then replaced by an empty one: ``from src.modeling.norm import ...`` imports just that
     file, and fails only if that file is broken. The import of a file that never ends is stopped, and fails at once from
-    then on.
+    then on, as that of a file that exits does.
 
     Returns:
         The exceptions that the packages raised.
@@ -150,22 +150,28 @@ def import_packages() -> list[BaseException]:
         try:
             with time_limit(limit_s, ""):
                 importlib.import_module(name)
-        except TimeoutError as error:
-            sys.meta_path.insert(0, _Endless(name, error))
-        except (Exception, SystemExit):  # the tests of this file will meet it again
+        except (TimeoutError, SystemExit) as error:
+            late = isinstance(error, TimeoutError)
+            again = error if late else Exited(f"SystemExit: {error}").with_traceback(error.__traceback__)
+            sys.meta_path.insert(0, _Barred(name, again))
+        except Exception:  # the tests of this file will meet it again
             continue
     return errors
 
 
-class _Endless(MetaPathFinder):
-    """Stands in the way of a module whose import has not ended in time."""
+class Exited(Exception):
+    """In place of the ``SystemExit`` of a file that is imported, which would end pytest."""
 
-    def __init__(self, name: str, error: TimeoutError) -> None:
+
+class _Barred(MetaPathFinder):
+    """Stands in the way of a module whose import has not ended in time, or exits."""
+
+    def __init__(self, name: str, error: Exception) -> None:
         self._name = name
         self._error = error
 
     def find_spec(self, fullname: str, path: object = None, target: object = None) -> None:
-        """Raise again what the first import has raised, with the place where it was stopped."""
+        """Raise again what the first import has raised, with its place."""
         del path, target  # modules are found by name alone
         if fullname == self._name:
             raise self._error

@@ -11,7 +11,7 @@ import typer
 from grader.assignment import ASSIGNMENT
 from grader.core.judge.judge import Judge
 from grader.core.rubric import Rubric
-from grader.lab import gallery
+from grader.lab import charges, gallery
 from grader.lab.verify import attacks, both_ways, variants
 from grader.selftest.submissions import submission
 from grader.selftest.warm_judges import RunHiddenTests
@@ -65,6 +65,14 @@ def test_a_variant_that_could_not_be_graded_is_named(
         gallery.main([NAME], tmp_path / "gallery.html")
     assert ended.value.exit_code == 1
     assert f"{NAME}: grader_error: no memory" in capsys.readouterr().out
+
+
+def test_a_choice_that_fits_nothing_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["charges", "slips", "--task", "task9"])
+    for chosen in (lambda: gallery.main(["--out", str(tmp_path / "gallery.html"), "nothing"]), charges.main):
+        with pytest.raises(SystemExit, match="2"):
+            chosen()
+    assert not (tmp_path / "gallery.html").exists()
 
 
 def test_a_blind_test_hides_what_the_mistakes_are_called(

@@ -65,7 +65,7 @@ LevelName = Literal["process", "seccomp", "landlock", "namespaces"]
 
 
 def grade(
-    paths: Annotated[list[Path], typer.Argument(help="A submission, a folder of submissions, or a zip.")],
+    paths: Annotated[list[Path], typer.Argument(metavar="PATH", help="A submission, a folder of them, or a zip.")],
     out: Annotated[Path, typer.Option(help="Output folder: OUT/<id>/report.json and OUT/summary.json.")],
     jobs: Annotated[
         int | None,
@@ -101,7 +101,7 @@ def grade(
         bool, typer.Option("--dry-run", help="Show which grades the current rubric would change; write nothing.")
     ] = False,
     replace_class: Annotated[
-        bool, typer.Option("--replace", help="Leave out earlier submissions in OUT that are not in PATHS.")
+        bool, typer.Option("--replace", help="Leave out earlier submissions in OUT that are not in PATH.")
     ] = False,
     resume: Annotated[
         bool, typer.Option("--resume/--fresh", help="Keep results of unchanged submissions, or regrade all.")

@@ -159,7 +159,7 @@ def prepare(out: Path) -> None:
         probe.touch()
         probe.unlink()
     except OSError as error:
-        fail(f"--out {out}: {error.strerror}. Choose a writable folder.")
+        fail(f"{out}: {error.strerror}. Choose a writable folder.")
 
 
 def graded_folder(out: Path) -> Path:

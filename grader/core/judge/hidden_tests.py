@@ -37,6 +37,7 @@ class Plugin:
     """The hidden tests of some properties.
 
     Attributes:
+        properties: Their ids.
         tests: By property, in the order in which they run.
         plain: By node id, the tests that are called without pytest.
     """
@@ -46,7 +47,7 @@ class Plugin:
         self.tests: dict[str, list[pytest.Item]] = {}
         self.plain: dict[str, pytest.Function] = {}
         self._devices, self._seed = devices, seed
-        self._properties, self._case = properties, case
+        self.properties, self._case = properties, case
         self._student: Student | None = None
         self._result: CaseResult | None = None  # of the test that pytest runs
 
@@ -77,7 +78,7 @@ class Plugin:
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Keep the tests of the chosen properties, grouped by property; those that need no second device come first."""
-        chosen = [item for item in items if property_of(item) in self._properties]
+        chosen = [item for item in items if property_of(item) in self.properties]
         for item in sorted(chosen, key=lambda item: "other_device" in _parameters(item)):
             if self._case in (None, _case_id(item)):
                 self.tests.setdefault(property_of(item), []).append(item)
@@ -203,10 +204,6 @@ UNUSED_PLUGINS = (
 MOST_REMEMBERED = 4096  # properties that passed; the verdicts of one take some KiB
 
 
-class HiddenTestsError(Exception):
-    """The hidden tests could not be collected; the text is pytest's own."""
-
-
 class HiddenTests:
     """The hidden tests, collected and ready to run.
 
@@ -230,7 +227,7 @@ class HiddenTests:
         """Collect the tests.
 
         Raises:
-            HiddenTestsError: If pytest cannot collect them.
+            CannotGrade: If pytest cannot collect them, or a property has none.
         """
         self.assignment, self.seed = assignment, seed
         self.plugin = Plugin(devices, seed, frozenset(properties), case)
@@ -240,7 +237,7 @@ class HiddenTests:
         torch.set_num_threads(1)
         if simulated(devices):
             second_device.install()  # so that backward stays in this thread
-        options = ["-q", "--collect-only", "-c", "/dev/null", f"--rootdir={folder}", f"--confcutdir={folder}"]
+        options = ["-qq", "--collect-only", "-c", "/dev/null", f"--rootdir={folder}", f"--confcutdir={folder}"]
         options += [
             "--disable-plugin-autoload",
             "-Wignore",
@@ -254,7 +251,9 @@ class HiddenTests:
         with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
             ended = pytest.main([*options, str(folder)], plugins=[self.plugin])
         if ended not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
-            raise HiddenTestsError(output.getvalue())
+            raise CannotGrade(f"the hidden tests cannot be collected.\n{output.getvalue()}")
+        if case is None and (untested := self.plugin.properties - self.plugin.tests.keys()):
+            raise CannotGrade(f'no hidden test has the mark rubric("{min(untested)}"); write one.')
 
     def task_of(self, prop: str) -> str:
         """The id of the task that a property belongs to."""

@@ -64,9 +64,8 @@ class Judge:
         """Collect the hidden tests, start the fork server, and rehearse on the reference.
 
         Raises:
-            CannotGrade: If the chosen device does not exist, the isolation is less than required, or the reference
-                itself loses a point.
-            HiddenTestsError: If the hidden tests cannot be collected.
+            CannotGrade: If the chosen device does not exist, the isolation is less than required, the hidden tests
+                cannot be collected, or the reference itself loses a point.
         """
         torch.set_num_threads(1)
         self._settings = settings
@@ -105,7 +104,8 @@ class Judge:
     def _require_full_marks(self, results: Iterable[CaseResult]) -> None:
         for result in results:
             if result.outcome not in NOTHING_LOST:
-                case = f"{result.property_id}, {result.id}: {result.message} {result.detail}"
+                message = str(result.detail or result.message).replace("src/", "ref/")  # where the frames are
+                case = f"{result.property_id}, {result.id}: {message}"
                 raise CannotGrade(f"the reference fails a hidden test, so nothing can be graded. {case}")
 
     def _student(self, files: Mapping[str, str], start: StartWorker | None = None, *more: Any) -> Student:
@@ -333,6 +333,5 @@ def _case_report(case: CaseResult) -> CaseReport:
 def _grader_error(by_name: Mapping[str, Sequence[CaseResult]]) -> str:
     """Where and how the grader failed, for the teaching assistant; empty if it did not."""
     cases = (case for cases in by_name.values() for case in cases)
-    if error := next((case for case in cases if case.outcome is Outcome.GRADER_ERROR), None):
-        return f"{error.property_id}, {error.id}: {error.detail or error.message}"
-    return next((f"{name} has no hidden test" for name, found in by_name.items() if not found), "")
+    error = next((case for case in cases if case.outcome is Outcome.GRADER_ERROR), None)
+    return f"{error.property_id}, {error.id}: {error.detail or error.message}" if error else ""

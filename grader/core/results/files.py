@@ -48,8 +48,10 @@ def write_bytes(path: Path, data: bytes, mode: int = 0o644, lasting: bool = Fals
                 file.flush()
                 os.fsync(file.fileno())
         os.replace(temporary, path)
-    except BaseException:
+    except BaseException as error:
         os.unlink(temporary)
+        if isinstance(error, OSError):
+            error.filename = str(path)
         raise
     if lasting:  # until the disk has the names of the folder's files
         descriptor = os.open(path.parent, os.O_RDONLY)

@@ -18,10 +18,11 @@ from grader.core.cli.terminal import EXIT_GRADER_ERROR, chosen, ending, fail, fi
 from grader.core.grades.graded import GradedClass
 from grader.core.grades.people import listed
 from grader.core.intake.candidate import Candidate
+from grader.core.intake.origin import absent
 from grader.core.intake.reading_process import Reader
 from grader.core.messages import UserError
 from grader.core.results.database import opened
-from grader.core.results.report import PropertyReport, Report, summary_line
+from grader.core.results.report import PropertyReport, Report, SubmissionInfo, summary_line
 from grader.core.results.written import read_report
 from grader.core.run.class_run import Run
 from grader.core.run.executors import LOCAL
@@ -43,7 +44,7 @@ def appeal(
     files: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[FILES]",
+            metavar="FILES",
             help="Files to grade instead of the submission: a folder, a zip, or single files.",
         ),
     ] = None,
@@ -75,7 +76,7 @@ def appeal(
     ):
         place = scratch / "reports"
         files = files or []
-        submission = _given(out, submissions, identifier, files, reader, scratch)
+        submission = _given(out, submissions, before.submission, files, reader, scratch)
         if not files:
             say_what_differs(before, reader.read(submission))
         submission = replace(submission, id=identifier, origin=before.submission.origin)
@@ -118,7 +119,7 @@ def appeal(
 
 
 def _given(
-    out: Path, submissions: list[Path] | None, identifier: str, files: Sequence[Path], reader: Reader, scratch: Path
+    out: Path, submissions: list[Path] | None, was: SubmissionInfo, files: Sequence[Path], reader: Reader, scratch: Path
 ) -> Candidate:
     """The submission to grade: as handed in, or with files in place of those of the same name, or a whole new one.
 
@@ -138,9 +139,11 @@ def _given(
         return _only(files[0], reader)
     if len(single) < len(files):
         raise UserError("FILES: either one folder or zip, or single files; not both.")
-    before = candidate_of(out, submissions, reader, identifier)
+    nothing = absent(was.origin)
     if not files:
-        return before
+        if nothing:
+            raise UserError(f"{was.id}: submitted nothing. Give the files to grade.")
+        return candidate_of(out, submissions, reader, was.id)
     sent, whole = scratch / "sent", scratch / "handed-in"
     sent.mkdir()
     for path in files:
@@ -148,10 +151,11 @@ def _given(
     new = reader.read(_only(sent, reader))
     if new.reason is not None or not new.files:
         raise UserError(f"{', '.join(map(str, files))}: {new.reason or 'none of the required files'}")
-    for name, text in {**reader.read(before).files, **new.files}.items():
+    old = {} if nothing else reader.read(candidate_of(out, submissions, reader, was.id)).files
+    for name, text in {**old, **new.files}.items():
         (whole / name).parent.mkdir(parents=True, exist_ok=True)
         (whole / name).write_text(text, encoding="utf-8", newline="")
-    return Candidate(identifier, whole, expected=chosen().rubric.expected)
+    return Candidate(was.id, whole, expected=chosen().rubric.expected)
 
 
 def _only(path: Path, reader: Reader) -> Candidate:

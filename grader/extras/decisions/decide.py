@@ -106,7 +106,8 @@ def decide(
     if late_days is not None and late_days < 1:
         fail(f"--late-days {late_days}: forgives nothing. Give the number of days to forgive, or --due.")
     for one in file or ():
-        if one.partition("=")[0] not in (paths := chosen().rubric.expected):
+        path, _, named = one.partition("=")
+        if path not in (paths := chosen().rubric.expected) or not named:
             fail(f"--file {one}: give PATH=NAME. PATH is one of {', '.join(paths)}.")
     language, known = language_of(lang), read_decided(out)
     options: list[tuple[str, object]] = [
@@ -249,6 +250,7 @@ def _list(known: DecidedClass, student: str | None, language: str) -> None:
     """Print all decisions that hold, or those about one student."""
     lines = [known.line(find(known.folder, student))] if student else known.lines
     told = [(line.id, ruling) for line in lines for ruling in known.book.everything(line)]
+    told += [(EVERYONE, ruling) for ruling in known.book.held.get(EVERYONE, ()) if not student]
     for submission, ruling in told:
         say(f"{submission}: {ruling.for_staff(known.rubric, language)}")
     if not told:

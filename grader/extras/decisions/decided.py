@@ -44,8 +44,8 @@ class Book:
 
     def everything(self, line: SummaryLine) -> list[Ruling]:
         """All decisions, appeals and looks of a submission and its students."""
-        seen = self.seen(line.id)
-        return [*self.about(line), *self.asked(line.id), *([seen] if seen else [])]
+        own = (ruling for student in students(line.id, line.origin) for ruling in self.held.get(key(student), ()))
+        return [*dict.fromkeys((*self.about(line), *own, *self.held.get(line.id, ())))]
 
     def about_student(self, submission: str, student: Key) -> list[Ruling]:
         """Everything that holds for a submission and one of its students, in the order of the file.

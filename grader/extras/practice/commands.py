@@ -18,7 +18,7 @@ from grader.specimens.practice import Practice
 
 
 def practice(
-    paths: Annotated[list[Path], typer.Argument(help="Submissions, as for grade.")],
+    paths: Annotated[list[Path], typer.Argument(metavar="PATH", help="Submissions, as for grade.")],
     out: Annotated[Path, typer.Option(help="Output folder: OUT/practice.csv and OUT/practice.json.")],
     source: Source = None,
     roster: Roster = None,

@@ -21,7 +21,7 @@ SHOWN = 20  # pairs in the terminal
 
 
 def similar(
-    paths: Annotated[list[Path], typer.Argument(help="A folder of submissions or a zip, as for grade.")],
+    paths: Annotated[list[Path], typer.Argument(metavar="PATH", help="Submissions, as for grade.")],
     out: Annotated[Path, typer.Option(help="Output folder: OUT/similar.html and OUT/similar.csv.")],
     subtract: Annotated[
         list[Path] | None, typer.Option(help="Published answers: a folder or a file; repeatable.")

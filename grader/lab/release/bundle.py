@@ -51,9 +51,7 @@ def bundle(built: Mapping[str, Path], signatures: Path, executed: Mapping[str, P
     folders = {STUDENT: ""} | {REPOSITORY / source: name for source, name in PARTS.items()}
     folders |= {path: name for name, path in built.items()}
     if absent := [str(folder) for folder in folders if not folder.is_dir()]:
-        raise ReleaseRefused(
-            f"{', '.join(absent)}: no such folder. Run `make handout`, `make notebooks`, `make handbook` first."
-        )
+        raise ReleaseRefused(f"{', '.join(absent)}: no such folder. Run `make release`, which builds all of them.")
     known = signatures / Path(SIGNATURES).name
     if not known.is_file():
         raise ReleaseRefused(f"{known}: no such file. Run `make signatures` first.")

@@ -14,6 +14,7 @@ import pytest
 from grader import REPOSITORY
 from grader.assignment import ASSIGNMENT
 from grader.core.assignment import Assignment
+from grader.core.messages import UserError
 from grader.core.results import views
 from grader.lab import missing
 from grader.selftest.submissions import write_folder
@@ -22,6 +23,7 @@ from grader.selftest.term import lab_tool
 HIDDEN, WORDS, TABLE = (f"grader/assignment/{name}" for name in ("hidden/test_a.py", "model/words.py", "chinese.toml"))
 ENGINE = "grader/core/results/chinese.toml"
 IMPORTS = "from grader.core.messages import say\n"
+TOOLS = ("bench", "charges", "gallery", "missing", "mutants", "sample_class")
 Complaints = Callable[..., list[str]]
 
 
@@ -71,6 +73,11 @@ def test_a_template_that_cannot_be_read_is_named(complaints: Complaints) -> None
         assert complaints(says, {}) == [f"{HIDDEN}:2: unreadable template; pass say() a literal or a module constant."]
 
 
+def test_a_file_that_cannot_be_read_is_named_with_its_line(complaints: Complaints) -> None:
+    with pytest.raises(UserError, match=rf"{HIDDEN}:2: .*; correct the file\.$"):
+        complaints("say(", {})
+
+
 def test_another_function_of_that_name_may_say_anything(complaints: Complaints) -> None:
     assert complaints("say('{n} are wrong')", {}, imports="from .terminal import say\n") == []
 
@@ -90,8 +97,13 @@ def started(*_: object) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*found in sys.modules:RuntimeWarning")  # another test may have imported it
-@pytest.mark.parametrize("tool", ["bench", "charges", "gallery", "missing", "mutants", "sample_class"])
-@pytest.mark.parametrize(("option", "status"), [("--help", 0), ("--unknown", 2)])
+@pytest.mark.parametrize(
+    ("tool", "option", "status"),
+    [
+        *((tool, option, status) for tool in TOOLS for option, status in (("--help", 0), ("--unknown", 2))),
+        ("sample_class", ".", 2),  # a folder that exists
+    ],
+)
 def test_a_tool_prints_its_usage_and_starts_nothing(
     tool: str, option: str, status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -27,6 +27,7 @@ MOVE = f"{FULL - WORTH:g} → {FULL:g}"
 
 REFUSED: list[tuple[tuple[str, ...], str]] = [
     (("zoe",), "grader: zoe: no student matches"),
+    (("fay",), "grader: fay: submitted nothing. Give the files to grade."),
     (("cleo", "nowhere"), "grader: nowhere: no such file or folder."),
     (("cleo", "CLASS"), "contains 4 submissions. Give the folder or zip of one student."),
     (("cleo", "CLASS/ada", "CLASS/dan"), "a folder or zip is a whole submission"),
@@ -40,13 +41,15 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
 
 @pytest.fixture
 def out(judged: None, tmp_path: Path) -> Path:
-    """Four students: one is right, two see later tokens, and one handed in a broken zip."""
+    """Five students: one is right, two see later tokens, one handed in a broken zip, and one nothing."""
     del judged
     wrong = edited(SEES_LATER_TOKENS)
     for name, files in {"ada": ASSIGNMENT.solution(), "cleo": wrong, "dan": wrong}.items():
         write_folder(tmp_path / "class" / name, files)
     (tmp_path / "class" / "eve.zip").write_bytes(b"PK\x03\x04 and then nothing")
-    run("grade", tmp_path / "class", "--out", tmp_path / "out", "--device", "cpu")
+    roster = tmp_path / "roster.csv"
+    roster.write_text("username\nada\ncleo\ndan\neve\nfay\n")
+    run("grade", tmp_path / "class", "--roster", roster, "--out", tmp_path / "out", "--device", "cpu")
     return tmp_path / "out"
 
 

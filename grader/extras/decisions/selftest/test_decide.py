@@ -156,8 +156,10 @@ def test_without_options_all_decisions_are_listed(out: Path) -> None:
     assert decided(out) == "no decisions.\n"
     decided(out, "ada", "--late-days", "2", *REASON)
     decided(out, "bo", "--excuse", *REASON)
-    assert [line.split(":")[0] for line in decided(out).splitlines()] == ["ada", "bo"]
-    assert len(decided(out, "bo").splitlines()) == 1
+    decided(out, "bo", "--attempt", "last", *REASON)  # of one, so that it changes nothing yet
+    decided(out, "*", "--attempt", "best", *REASON)
+    assert [line.split(":")[0] for line in decided(out).splitlines()] == ["ada", "bo", "bo", "*"]
+    assert len(decided(out, "bo").splitlines()) == 2
 
 
 def test_a_day_ends_at_midnight_where_the_deadline_is(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
