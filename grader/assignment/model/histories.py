@@ -66,7 +66,9 @@ OTHERWISE = "after {before}, {what} gives a different output than on a new modul
 RANDOM = "{what} gives a different output each time"
 RAISES = "after {before}, {what} raises an exception; on a new module it does not"
 STILL_BEFORE = say("it still uses the parameter's value from before the last update")
-RIGHT_ANEW = say("all calls get the same tensor, with new numbers in it; with a new tensor for every call it is right")
+RIGHT_ANEW = say(
+    "here all calls get the same tensor, with new numbers in it; with a new tensor for every call it is right"
+)
 RIGHT_AFTER = "after {before} it is right"
 UNRECORDED = say(
     "it also happens without eval(), under torch.no_grad(): look for is_grad_enabled() and requires_grad, "
