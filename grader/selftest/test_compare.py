@@ -119,7 +119,7 @@ def test_likeness_is_of_shape_dtype_and_device() -> None:
     check_like(torch.ones(2).half(), torch.zeros(2), torch.float16)
     with pytest.raises(WrongAnswer, match=r"the output has shape \[3\], not \[2\]"):
         check_like(torch.ones(3), torch.ones(2))
-    with pytest.raises(WrongAnswer, match="the output is float16, not float32"):
+    with pytest.raises(WrongAnswer, match="the output is float16, but should be float32"):
         check_like(torch.ones(2).half(), torch.ones(2))
     with pytest.raises(WrongAnswer, match="the output is on meta, not on cpu"):
         check_like(torch.ones(2, device="meta"), torch.ones(2))

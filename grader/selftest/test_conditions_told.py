@@ -44,7 +44,7 @@ def told(**outcomes: str) -> list[str]:
         (
             "",
             "t-cached t-grown",
-            ["All 2 cases of this kind fail: the dtype, sizes or mode shown are only an example."],
+            ["Each of the 2 cases of this kind fails: the dtype, sizes or mode shown is only an example."],
         ),
         ("t-float32", "t-float16-again t-float32-again", ["Cases with float32 fail as well."]),
     ],

@@ -178,8 +178,8 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
         told(norm.OF_GROUPS, norm.BESIDE_FLOAT32, case="only_the_output", dtype="bfloat16"),  # as well
     ),
     "mode_matters": (EVALUATION, told(conditions.ONE_MODE, conditions.NO_GRAD, conditions.RECORDED)),
-    "vocab_lookup_16_bit_ids": (told(CONVERTED),),
-    "shard_16_bit_ids": (told(CONVERTED),),
+    "vocab_narrow_ids": (told(CONVERTED),),
+    "shard_narrow_ids": (told(CONVERTED),),
     "ids_in_memory_order": (told(CONTIGUOUS),),
     "tokens_in_memory_order": (told(norm.IN_MEMORY), told(turns.RIGHT_CONTIGUOUS)),
     "norm_digits_of_small_groups": (told(norm.BESIDE_LARGER),),
@@ -266,7 +266,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
         told(gradients.CUT_AT_OUTPUT),
         CUT_IN_PART,
     ),
-    "one_row_without_gradient": (told("{what}: {n} of {all} rows with a wrong gradient", n=1, beside=told("nothing")),),
+    "one_row_without_gradient": (told("{what}: wrong gradients in {n} of {all} rows", n=1, beside=told("nothing")),),
     "shard_foreign_gradients": (told(RECEIVES, seen=str(FOREIGN_TOO)),),
     "gradient_not_summed": (told(RECEIVES, seen=OF_ONE_USE, lacks=(OTHERS_SUMMED,)),),
     "gradient_scaled": (

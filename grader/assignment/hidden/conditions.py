@@ -27,7 +27,7 @@ from grader.testing import (
     without_gradients,
 )
 
-AFTER = say("{what} after the call")
+AFTER = say("{what} after the call, compared with before")
 RIGHT_FOR = "for {sizes} it is right"
 IN_EVALUATION = say("the output in evaluation mode, compared with training mode")
 BUILT_BEFORE = "what changes them is another module, with {sizes}"

@@ -47,7 +47,7 @@ ANSWERED = say(
     "does not follow the module: register it as a buffer, or create it in forward."
 )
 MIXED = say(
-    "The parameter may be on a different device: move it with .to() in forward, and leave the original in place."
+    "In forward, move the parameter to the input's device with .to(), and return the output there; the original stays."
 )
 TABLES = say("If the tables are on another device, return a result on the input's device, or let torch raise.")
 PASSED_BACK = say("Move tensors with .to() inside forward: detach, .data and new parameters cut the gradient.")

@@ -44,9 +44,9 @@ from grader.testing import (
 
 OF_SIZES = "{dtype} output for hidden_size={hidden_size}, group_size={group_size}"
 OF_GROUPS = "{dtype} output for group_size={group_size}"
-BESIDE_FLOAT32 = "{dtype} output for group_size={group_size}, eps={eps}, compared with float32"
+BESIDE_FLOAT32 = "{dtype} output for group_size={group_size}, eps={eps}, flattened, compared with float32"
 NO_EPS = say("as if no eps were added")
-SHARE = "as if {share} times eps were added"
+SHARE = "as if {share} * eps were added"
 OTHER_FORMULA = "too large for a rounding error: {dtype} inputs go through a different formula"
 OTHER_EPS = "as if {seen} were added in place of eps"
 OVERFLOW = say("the output for these numbers in float32 is not finite")

@@ -56,9 +56,9 @@ SPEEDS = "pair by pair, the angles are {factors} times the expected values"
 SHIFTED = "position {here} is rotated as position {n} should be, position {next} as position {following}"
 TAKEN_FOR = "position {here} is rotated as position {n} should be"
 ALIKE_FROM = "all positions from {n} on are rotated alike"
-OF_RATIO = "they are the tables of ratio {k}"
-ROUNDED = "they are those of {what} rounded to {dtype}"
-OF_BASE = "they are the tables of base {base}"
+OF_RATIO = "the tables used are those of ratio {k}"
+ROUNDED = "as if {what} had been rounded to {dtype}"
+OF_BASE = "the tables used are those of base {base}"
 SIZES = "dim={dim}, max_seq_len={max_seq_len}, base={base}, ratio={ratio}, s = {s}"
 MORE_DIGITS = "with dtype={dtype}, cosines and sines have more digits than {dtype} holds"
 MORE_DIGITS_GROWN = "with dtype={dtype}, cosines and sines grown to s = {s} have more digits than {dtype} holds"
@@ -68,7 +68,7 @@ BY_HALVES = "in the first half of the positions {early} pairs are wrong, in the 
 DRIFT = "where they are wrong, the squares of the two do not add up to 1, by up to {worst} rounding steps"
 FEW_ROWS = "with ratio={ratio}, the tables have {n} rows, too few for s = {s}"
 OF_TWO_RATIOS = "the cosines are those of ratio {cosines}, the sines those of ratio {sines}"
-OF_NO_RATIO = "they do not match the tables of any integer ratio from 1 to {k}"
+OF_NO_RATIO = "the tables used are of no integer ratio from 1 to {k}"
 ALIKE = say("all positions are rotated alike, so this property cannot be checked")
 PAIRS_TOLD = 4
 MOST_PARTS = 4  # that a message lists
@@ -117,7 +117,8 @@ def _told_parts(ropes: Ropes, turned: Tensor) -> Message | None:
         ratio = max(runs, key=runs.__getitem__)
         if not runs[ratio]:
             return None
-        parts.append(f"{start}–{start + runs[ratio] - 1}: {ratio}")
+        last = start + runs[ratio] - 1
+        parts.append((f"{start}–{last}" if last > start else f"{start}") + f" (ratio {ratio})")
         start += runs[ratio]
     return say(IN_PARTS, parts=", ".join(parts)) if start == end and len(parts) > 1 else None
 

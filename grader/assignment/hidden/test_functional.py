@@ -592,7 +592,7 @@ def check_unchanged(before: Sequence[Tensor], after: Sequence[Tensor]) -> None:
     """Require input and tables to be the same after a call."""
     for was, now, what in zip(before, after, (say("the input"), quoted("cos"), quoted("sin")), strict=True):
         require(now.shape == was.shape, say("{what} has a different shape after the call", what=what))
-        check_equal(now, was, say("{what} after the call", what=what))
+        check_equal(now, was, say("{what} after the call, compared with before", what=what))
 
 
 @pytest.mark.rubric("rotary_purity")

@@ -77,7 +77,7 @@ WITH_FLOAT64 = ((torch.float64, torch.float32), (torch.float32, torch.float64)) 
 MOST_LISTED = 8  # features whose gammas a message lists
 OF_GAMMA = "output for a {dtype} gamma, hidden_size={hidden_size}, group_size={group_size}"
 OF_LAYOUT = "{dtype} output for {layout} memory, group_size={group_size}"
-DIVISOR = "the divisor for features of magnitude {names}, {sizes}, [magnitude, feature]"
+DIVISOR = "the divisor (input / output) for features of magnitude {names}, {sizes}, a row for each magnitude"
 
 
 def groups_by_contract(student: Student, device: str) -> None:

@@ -68,7 +68,7 @@ FALLING = say("{what}, from the last to the first")
 AMONG_OTHERS = "{own} own of {n} ids on rank {rank} of {world}, init_mean=3"
 RAISE = "\nOn rank {rank} of {world}, these ids raise it: {ids}."
 RIGHT_AMONG = (
-    "this call has own ids only; with {world} ranks and other ranks' ids in the same call, they give the right rows"
+    "this call has own ids only; with {world} ranks and other ranks' ids in the same call, own ids give the right rows"
 )
 BY_FIRST_ROW = say("at [i, j], each rank goes by the id at [0, j] to give zeros or a row: not every id is checked")
 FOREIGN_IDS = "ids of other ranks on rank {rank} of {world}"

@@ -62,12 +62,12 @@ class Step:
         return say("an update of the parameter")
 
 
-OTHERWISE = "{what} gives a different output than on a new module, after {before}"
+OTHERWISE = "after {before}, {what} gives a different output than on a new module"
 RANDOM = "{what} gives a different output each time"
-RAISES = "{what} raises an exception after {before}; on a new module it does not"
-STILL_BEFORE = say("it still uses the parameter's value from before the update")
+RAISES = "after {before}, {what} raises an exception; on a new module it does not"
+STILL_BEFORE = say("it still uses the parameter's value from before the last update")
 RIGHT_ANEW = say(
-    "with a new tensor for every call it is right; here all calls get the same tensor, with new numbers in it"
+    "here all calls get the same tensor, with new numbers in it; with a new tensor for every call it is right"
 )
 RIGHT_AFTER = "after {before} it is right"
 UNRECORDED = say(

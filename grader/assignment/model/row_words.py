@@ -15,15 +15,15 @@ MEAN = "the mean of the rows of ids {one} and {other}"
 ONE_NUMBER = "{number} in every feature"
 GIVES = "id {id} gives {seen}"
 ROW_OF = "the row of id {id}"
-WRONG_ROWS = "{what}: {n} of {all} ids with a wrong row"
+WRONG_ROWS = "{what}: wrong rows for {n} of {all} ids"
 RANKED = "these are the rows of the ids' ranks in this call, as unique() numbers them, from row {start} on"
 CONVERTED = "these are the rows of the ids converted to {dtype}"
 SCALED = say("its own row times a number")
 ROWS_TIMES = "each id gives its own row times {factor}"
 ROWS_TIMES_SOME = say("each id gives its own row times a number")
 RECEIVES = "the row of id {id} receives {seen}"
-OTHERS_SUMMED = say("other rows that are used several times receive the sum")
-FOREIGN_TOO = say("the gradients of ids that give zeros as well")
+OTHERS_SUMMED = say("other rows that are used several times receive the sum, as they should")
+FOREIGN_TOO = say("its own gradients, and those of ids that give zeros")
 REMAINDER = "on each rank, an id of its own gives row id % {n} of the shard"
 CUT = "the right gradient, but zeros in features {places}"
 MULTIPLE = "{factor} times the expected gradient"
@@ -125,7 +125,7 @@ def _order(actual: Tensor, expected: Tensor, ids: Tensor) -> Message | None:
     )
     found = (told for told, order in orders if torch.equal(rows[order.flatten()], given))
     named = next(found, None) or (say("in other places") if _moved(rows, given, ids.flatten()) else None)
-    return say("these are the right rows, but {order}", order=named) if named else None
+    return say("the output holds the rows of these ids, but {order}", order=named) if named else None
 
 
 def _moved(rows: Tensor, given: Tensor, ids: Tensor) -> bool:
@@ -216,7 +216,7 @@ def check_received(
             for row in rows[:TOLD]
         ]
         wrong_ones = say(
-            "{what}: {n} of {all} rows with a wrong gradient", what=what, n=int(wrong.sum()), all=wrong.numel()
+            "{what}: wrong gradients in {n} of {all} rows", what=what, n=int(wrong.sum()), all=wrong.numel()
         )
         summed = any(len(uses_of(row)) > 1 for row in identifiers[~wrong])
         raise WrongAnswer(wrong_ones.then(*some, *[OTHERS_SUMMED] * summed), elements=actual.numel())

@@ -52,7 +52,7 @@ def told_pairing(ends: Tensor) -> list[Message]:
         seen = ", ".join(" + ".join(x for place, x in moved if place == here) or "0" for here in range(len(ends)))
         return [say("turned by 90°, (x0, x1, x2, x3) becomes ({seen})", seen=seen)]
     pairs = ", ".join(f"({one}, {other})" for one, other in enumerate(partner) if one < other)
-    return [say("with 4 features, the pairs are {pairs}", pairs=pairs), WAYS[ways.pop()]]
+    return [say("with 4 features, your pairs are {pairs}", pairs=pairs), WAYS[ways.pop()]]
 
 
 def told_still(still: Tensor) -> list[Message]:

@@ -98,7 +98,7 @@ CASES = [
      ["vocab_size=25, world_size=4, emb_size=4, rank=1 is accepted"], ANY),
     (ROPE, EVEN, f"max(4, {EVEN})", "rope_smallest_even_ratio",
      ["Cases with s=ms+1, s=2*ms fail; those with s=3*ms, s=4*ms+1, "], ANY),
-    (ROPE, BASE, BASE.replace("base * ", "10000 * "), "rope_base", ["they are the tables of base 10000"], ANY),
+    (ROPE, BASE, BASE.replace("base * ", "10000 * "), "rope_base", ["the tables used are those of base 10000"], ANY),
     (ROPE, GROWN, "if self.training or seq_len <= len(self.cos):\n            " + GROWN + "\n"
      "        rows = torch.arange(seq_len).clamp(max=len(self.cos) - 1)\n"
      "        return apply_rotary_pos_emb(input, self.cos[rows], self.sin[rows])", "rope_static",

@@ -33,7 +33,7 @@ IDS = torch.tensor([[0, 1, 2]])
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (TABLE[[1, 1, 2]], "1 of 3 ids with a wrong row; id 0 gives the row of id 1"),
+        (TABLE[[1, 1, 2]], "wrong rows for 1 of 3 ids; id 0 gives the row of id 1"),
         (TABLE * torch.tensor([[1.0], [0.0], [1.0]]), "id 1 gives zeros"),
         (TABLE * 2, "each id gives its own row times 2"),
         (TABLE / TABLE.norm(dim=-1, keepdim=True), "each id gives its own row times a number"),
@@ -71,7 +71,7 @@ def test_a_row_that_only_some_calls_give_is_no_row_of_another_id() -> None:
         ([16.0, 8.0], "2 times the expected gradient"),
         ([2.0, 1.0], "0.25 times the expected gradient"),
         ([1.0, 8.0], "a different sum"),
-        ([11.0, 4.0], "the gradients of ids that give zeros as well"),
+        ([11.0, 4.0], "its own gradients, and those of ids that give zeros"),
     ],
 )
 def test_gradients_are_told_by_what_reaches_a_row(received: list[float], said: str) -> None:
@@ -89,13 +89,13 @@ def test_gradients_are_told_by_what_reaches_a_row(received: list[float], said: s
 def test_rows_that_receive_the_sum_are_told_beside_one_that_does_not() -> None:
     uses = torch.tensor([[2.0, 3.0], [6.0, 1.0]])
     expected, given = uses.sum(0).repeat(2, 1), torch.stack((uses.sum(0), uses[0]))
-    with pytest.raises(WrongAnswer, match=r"only one of its uses; other rows .* receive the sum$"):
+    with pytest.raises(WrongAnswer, match=r"only one of its uses; other rows .* receive the sum, as they should$"):
         check_received(given, expected, torch.tensor([1, 2]), lambda _: uses, quoted("gradient"))
 
 
 def test_rows_in_another_order_are_told_with_the_order() -> None:
     ids = torch.tensor([[2, 0, 1], [1, 2, 0]])
-    with pytest.raises(WrongAnswer, match="the right rows, but sorted by id within each row"):
+    with pytest.raises(WrongAnswer, match="the rows of these ids, but sorted by id within each row"):
         check_rows(TABLE[ids.sort(-1).values], TABLE[ids], ids, TABLE, quoted("ids"))
 
 
@@ -107,9 +107,9 @@ def test_the_ids_that_each_rank_answers_are_a_range_or_a_list_or_none() -> None:
 @pytest.mark.parametrize(
     ("ends", "said"),
     [
-        (((0, 1, 0, 0), (-1, 0, 0, 0), (0, 0, 0, 1), (0, 0, -1, 0)), ["the pairs are (0, 1), (2, 3)", "by +angle"]),
-        (((0, 0, -1, 0), (0, 0, 0, -1), (1, 0, 0, 0), (0, 1, 0, 0)), ["the pairs are (0, 2), (1, 3)", "by -angle"]),
-        (((0, 0, 0, 1), (0, 0, 1, 0), (0, 1, 0, 0), (1, 0, 0, 0)), ["the pairs are (0, 3), (1, 2)", "are added"]),
+        (((0, 1, 0, 0), (-1, 0, 0, 0), (0, 0, 0, 1), (0, 0, -1, 0)), ["your pairs are (0, 1), (2, 3)", "by +angle"]),
+        (((0, 0, -1, 0), (0, 0, 0, -1), (1, 0, 0, 0), (0, 1, 0, 0)), ["your pairs are (0, 2), (1, 3)", "by -angle"]),
+        (((0, 0, 0, 1), (0, 0, 1, 0), (0, 1, 0, 0), (1, 0, 0, 0)), ["your pairs are (0, 3), (1, 2)", "are added"]),
         (((0, 0, 1, 0), (0, 0, 0, -1), (-1, 0, 0, 0), (0, 1, 0, 0)), ["(x0, x1, x2, x3) becomes (-x2, x3, x0, -x1)"]),
         (
             ((0, 0, 0, 0), (0, 0, 0, 0), (-1, 0, 1, 0), (0, -1, 0, 1)),
@@ -202,10 +202,10 @@ ASKED, OTHER = Draw("normal", 0.5, 2.0), Draw("uniform", 0.5, 2.0)
         (ASKED.numbers((8, 16), 9, torch.float32, "cpu"), "they are the numbers of seed 9$"),
         (
             ASKED.numbers((8, 16), 7, torch.float32, "cpu", 256),
-            "they are this seed's numbers, with 256 drawn before them",
+            "they are this seed's numbers, too late by 256",
         ),
-        (ASKED.numbers((8, 16), 7, torch.float32, "cpu", 1), "they are this seed's numbers, with 1 drawn before them"),
-        (ASKED.numbers((8, 16), 9, torch.float32, "cpu", 128), "the numbers of seed 9, with 128 drawn before them"),
+        (ASKED.numbers((8, 16), 7, torch.float32, "cpu", 1), "they are this seed's numbers, too late by 1"),
+        (ASKED.numbers((8, 16), 9, torch.float32, "cpu", 128), "the numbers of seed 9, too late by 128"),
         (ASKED.numbers((8, 16), 7, torch.float32, "cpu").bfloat16(), "they are the right random numbers, rounded"),
         (ASKED.numbers((8, 16), 7, torch.float64, "cpu").float(), "they are this seed's numbers for a draw in float64"),
         (ASKED.numbers((16, 8), 7, torch.float32, "cpu").T, "they are the right random numbers in another order"),

@@ -18,7 +18,7 @@ from .devices import label
 from .faults import WrongAnswer
 from .wording import in_steps, own_look, pattern, places, relation
 
-OTHER_DTYPE = "the output is {actual}, not {wanted}"
+OTHER_DTYPE = "the output is {actual}, but should be {wanted}"
 OTHER_SHAPE = "{what} has shape {actual}, not {wanted}"
 OUTPUT = say("the output")
 ELSEWHERE = "{what} is on {here}, not on {there}"

@@ -25,7 +25,7 @@ LARGE = 10_000  # from here on, two decimals would be more than six digits
 LISTED = 6  # places that a message lists
 COMPARED = 1 << 20  # differences of slices; larger tensors are not searched for another order
 SIMILAR, ALIKENESS = 2, 0.3  # times the expected size: where a percentage would sound as if numbers were nearly right
-UNRELATED = say("of about the right size, but unrelated to the expected values")
+UNRELATED = say("of about the right size, but not close to the expected values")
 VISIBLE = 0.01  # of the expected size: smaller errors are told in rounding steps
 
 

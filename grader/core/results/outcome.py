@@ -16,7 +16,7 @@ RAISED_INSIDE = "{exception}: {message} (raised in {file})"
 SYNTAX_ERROR = "{exception}: {message} (the grader runs Python {python})"
 APART = "\nCases with {failing} fail; those with {working} pass."  # after the frames of an exception
 ALONE = say("alone, in a new process, these are right: other modules or earlier calls change them")
-ALL = "\nAll {n} cases of this kind fail: the dtype, sizes or mode shown are only an example."
+ALL = "\nEach of the {n} cases of this kind fails: the dtype, sizes or mode shown is only an example."
 ALSO = say("\nCases with {failing} fail as well.", failing="float32")
 FRAME = "\n  {path}:{line} in {function}: {code}"
 

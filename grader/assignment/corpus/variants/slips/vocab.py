@@ -60,14 +60,14 @@ SLIPS = (
     slip("scaled_rows", LOOK, "lookup_rows_scaled", v_like=" * table.shape[1] ** 0.5"),
     slip("reversed_rows", LOOK, v_look="table.flip(0)[ids]"),
     slip("last_id_clamped", LOOK, None, "vocab_flat_parameter", v_ids="input_ids.clamp(max=self.table.shape[0] - 2)"),
-    slip("half_precision_ids", LOOK, "vocab_lookup_16_bit_ids", v_ids="input_ids.half().long()"),
+    slip("half_precision_ids", LOOK, "vocab_narrow_ids", v_ids="input_ids.half().long()"),
     slip(
         "byte_ids",
         LOOK,
-        "vocab_lookup_16_bit_ids",
+        "vocab_narrow_ids",
         v_ids="input_ids.to(torch.int8).long() if len(self.table) <= 256 else input_ids",
     ),
-    slip("short_ids", LOOK, "vocab_lookup_16_bit_ids", v_ids="input_ids.short().long()"),
+    slip("short_ids", LOOK, "vocab_narrow_ids", v_ids="input_ids.short().long()"),
     slip("rows_before_the_largest_id", LOOK, None, "vocab_flat_parameter", v_look="table[-int(ids.max()) - 1 :][ids]"),
     slip(
         "half_in_evaluation",

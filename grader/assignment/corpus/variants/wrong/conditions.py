@@ -269,7 +269,7 @@ class DropoutSeededByTheDraw(VocabEmbedding):
         return nn.functional.dropout(super().forward(input_ids), 0.1, self.training)
 
 
-@wrong("VocabEmbedding.forward", breaks="vocab_lookup", hint="vocab_lookup_16_bit_ids")
+@wrong("VocabEmbedding.forward", breaks="vocab_lookup", hint="vocab_narrow_ids")
 def ids_in_the_dtype_of_the_table(self, input_ids):
     """Converts the ids to the dtype of the table and back."""
     return nn.functional.embedding(input_ids.to(self.table.dtype).long(), self.table.to(input_ids.device))
@@ -289,7 +289,7 @@ class ShardRowsOfTheLastSum(ParallelVocabEmbedding):
         return output
 
 
-@wrong("ParallelVocabEmbedding", breaks="shard_owned_ids", hint="shard_16_bit_ids")
+@wrong("ParallelVocabEmbedding", breaks="shard_owned_ids", hint="shard_narrow_ids")
 class ShardIdsInTheDtypeOfTheShard(ParallelVocabEmbedding):
     """Converts the ids to the dtype of the shard and back."""
 
