@@ -85,7 +85,7 @@ CASES = [
      ["these are the rows of the ids converted to int16"], ANY),
     (VOCAB, LOOKUP, f"{LOOKUP}.squeeze(0)", "vocab_lookup", ["has shape [6, 2050], not [1, 6, 2050]"], ANY),
     (VOCAB, LOOKUP, f"x = {LOOKUP[7:]}\n        return x.transpose(0, 1).reshape(x.shape)", "vocab_lookup",
-     ["these are the right rows, but column by column"], ANY),
+     ["the output holds the rows of these ids, but column by column"], ANY),
     (VOCAB, LOOKUP, f"x = {LOOKUP[7:]}\n        x.register_hook(lambda g: g / len(g)) if x.requires_grad else 0\n"
      "        return x", "vocab_backward", ["with one row of input_ids instead of several, it is right"], ANY),
     (VOCAB, LOOKUP, IDS.format("input_ids.clamp(max=50256)"), "vocab_lookup", [], None),

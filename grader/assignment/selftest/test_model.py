@@ -121,7 +121,7 @@ def history(*names: str) -> None:
 def test_a_failing_history_is_cut_down_to_what_it_takes() -> None:
     with pytest.raises(
         WrongAnswer,
-        match=r"^a call with float32 input .*, after a call with float32 input of shape \[1, 2, 24\]; "
+        match=r"^after a call with float32 input of shape \[1, 2, 24\], a call with float32 input .*; "
         r"after a call with float32 input of shape \[1, 1, 24\] it is right$",
     ):
         history("cached_rms")

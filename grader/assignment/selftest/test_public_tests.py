@@ -135,8 +135,8 @@ def test_code_that_ends_python_on_import_is_told(own: Path, run: WarmPython) -> 
     assert "while files of src/ were imported" in result.stdout
 
 
-def test_a_file_that_exits_on_import_costs_its_own_tests_only(solved: Path, tmp_path: Path, run: WarmPython) -> None:
-    told = run(mistaken(solved, tmp_path / "a", "import torch\n", "raise SystemExit\n"), "tests").stdout
+def test_a_file_that_exits_on_import_costs_its_own_tests_only(own: Path, run: WarmPython) -> None:
+    told = run(mistaken(own, "import torch\n", "raise SystemExit\n"), "tests").stdout
     assert "norm.py:3  this file exits the program on import (so tests of task 1 could not run)" in told
     rubric = ASSIGNMENT.rubric
     assert f"{rubric.max_score - rubric.tasks[0].points:g} / {rubric.max_score:g}" in told
