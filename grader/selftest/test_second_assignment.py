@@ -85,6 +85,13 @@ def test_the_engine_speaks_chinese_without_the_table_of_the_assignment_it_came_w
     assert done(course, "grader.lab.missing") == ""
 
 
+def test_a_bundle_without_notebooks_is_released(course: Path, done: Done) -> None:
+    """Nothing in it is a secret, although no notebook shows what the public tests share with the grader."""
+    done(course, "grader.lab.signatures", "--jobs", "1")
+    (course / "build" / "handout").mkdir(exist_ok=True)
+    assert "small-attention-swiglu.zip" in done(course, "grader", "release", "build/release")
+
+
 def test_the_sample_class_is_graded(graded: Path) -> None:
     lines = json.loads((graded / "summary.json").read_text())["submissions"]
     points = {line["id"]: (line["score"], line["bonus"], line["max_score"], line["max_bonus"]) for line in lines}

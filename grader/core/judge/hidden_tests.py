@@ -238,15 +238,8 @@ class HiddenTests:
         if simulated(devices):
             second_device.install()  # so that backward stays in this thread
         options = ["-qq", "--collect-only", "-c", "/dev/null", f"--rootdir={folder}", f"--confcutdir={folder}"]
-        options += [
-            "--disable-plugin-autoload",
-            "-Wignore",
-            "--tb=short",
-            "--color=no",
-            "--strict-markers",
-            "--import-mode=importlib",
-        ]
-        options += [argument for plugin in UNUSED_PLUGINS for argument in ("-p", f"no:{plugin}")]
+        options += ["--disable-plugin-autoload", "-Wignore", "--tb=short", "--color=no", "--strict-markers"]
+        options += ["--import-mode=importlib", *(f"-pno:{plugin}" for plugin in UNUSED_PLUGINS)]
         output = io.StringIO()
         with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
             ended = pytest.main([*options, str(folder)], plugins=[self.plugin])

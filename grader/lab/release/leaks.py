@@ -3,7 +3,7 @@
 Every file of a bundle is compared by text and by syntax tree with every secret file. Docstrings, signatures and
 imports do not count, since stubs share them with the reference. One line of a solution or of a hidden test is a leak.
 A single line of the rest of the grader may be the same by chance, so only a whole statement or several lines are a
-leak. What notebooks show to students is not secret, unless it solves a task.
+leak. What notebooks show to students, or the public tests share, is not secret, unless it solves a task.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _in_text(path: str, text: str, lines: Lines, origins: Mapping[str, str]) -> 
 def _secrets(root: Path, solution: tuple[Path, ...]) -> tuple[dict[str, str], Lines, dict[str, str]]:
     """The places of secret lines, these lines to search for, and the places of secret statements; for further bundles.
 
-    What notebooks show to students is no secret, except where it solves a task.
+    What notebooks show to students, or the public tests share, is no secret, except where it solves a task.
     """
     origins: dict[str, str] = {}
     statements: dict[str, str] = {}
@@ -90,7 +90,8 @@ def _secrets(root: Path, solution: tuple[Path, ...]) -> tuple[dict[str, str], Li
         for secret, prints in ((origins, of_lines(code)), (statements, of_code(code)))
         for one in prints
     ]
-    shown = _shown(notebooks, Lines(fingerprint for secret, fingerprint, *_ in found if secret is origins))
+    shared = [(path, path.read_text(encoding="utf-8")) for path in sorted((root / SHARED).rglob("*.py"))]
+    shown = _shown([*notebooks, *shared], Lines(fingerprint for secret, fingerprint, *_ in found if secret is origins))
     for secret, fingerprint, place, solves in found:
         if solves or fingerprint not in shown:
             secret.setdefault(fingerprint, place)
@@ -122,9 +123,9 @@ def _notebooks(root: Path) -> Iterator[tuple[Path, str]]:
             yield path, wording.translated(text, words)
 
 
-def _shown(notebooks: Iterable[tuple[Path, str]], lines: Lines) -> set[str]:
-    """Fingerprints of what notebooks show to students, without their solutions and hidden tests."""
-    cells = (cell for _, text in notebooks for cell in SECRET_PART.sub("", text).split("\n# %%"))
+def _shown(known: Iterable[tuple[Path, str]], lines: Lines) -> set[str]:
+    """Fingerprints of what files show to students; of notebooks, without their solutions and hidden tests."""
+    cells = (cell for _, text in known for cell in SECRET_PART.sub("", text).split("\n# %%"))
     return {found.print for cell in cells for found in (*lines.within(cell), *of_code(cell))}
 
 

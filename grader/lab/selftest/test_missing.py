@@ -14,7 +14,6 @@ import pytest
 from grader import REPOSITORY
 from grader.assignment import ASSIGNMENT
 from grader.core.assignment import Assignment
-from grader.core.messages import UserError
 from grader.core.results import views
 from grader.lab import missing
 from grader.selftest.submissions import write_folder
@@ -71,11 +70,6 @@ def test_fields_and_their_names_read_the_same_in_every_language(text: str, compl
 def test_a_template_that_cannot_be_read_is_named(complaints: Complaints) -> None:
     for says in ('say(f"{1} are wrong")', "def told(text): say(text)", "say(UNKNOWN)"):
         assert complaints(says, {}) == [f"{HIDDEN}:2: unreadable template; pass say() a literal or a module constant."]
-
-
-def test_a_file_that_cannot_be_read_is_named_with_its_line(complaints: Complaints) -> None:
-    with pytest.raises(UserError, match=rf"{HIDDEN}:2: .*; correct the file\.$"):
-        complaints("say(", {})
 
 
 def test_another_function_of_that_name_may_say_anything(complaints: Complaints) -> None:
