@@ -19,6 +19,7 @@ from grader.testing import (
     StudentFault,
     StudentModule,
     WrongAnswer,
+    as_factor,
     check_errors,
     error_in_ulp,
     in_two_decimals,
@@ -75,6 +76,7 @@ PAIRS_TOLD = 4
 MOST_PARTS = 4  # that a message lists
 STEPS_ROUNDED = (say("positions"), say("frequencies"), say("angles"))
 MOSTLY = 0.9  # of all elements; torch.arange rounds some positions of 16 bits otherwise
+FIRST_COMPARED = "of these {s} positions, the first {n} are compared"
 FEW_NUMBERS = "the registered buffers hold {n} numbers, too few for {length} positions"
 
 
@@ -83,14 +85,15 @@ def check_outputs(ropes: Ropes, actual: Tensor, expected: Tensor, what: Message,
 
     With ``but_last``, the last position counts as the one before it does.
     """
-    errors, actual, expected = ropes.compared(actual, expected)
+    given, (errors, actual, expected) = len(actual), ropes.compared(actual, expected)
     if but_last:
         errors[-1] = errors[-2]
     try:
         check_errors(errors, SAME_LIMIT, what, actual, expected, ropes.scale)
     except WrongAnswer as fault:
         told = partial(told_ratio, ropes, actual)  # in words only if it counts, unless new modules have to be asked
-        raise fault.with_more(told() if ropes.asking.own else told, partial(told_end, actual)) from None
+        first = say(FIRST_COMPARED, s=given, n=len(errors)) if len(errors) < given and not ropes.asking.at_end else None
+        raise fault.with_more(first, told() if ropes.asking.own else told, partial(told_end, actual)) from None
 
 
 def told_ratio(ropes: Ropes, turned: Tensor) -> Message | None:
@@ -291,8 +294,8 @@ def _told_turns(read: Tensor, angles: Tensor, first: int) -> list[Message]:
         return [say(TIMES_ONE_FACTOR, factor=in_two_decimals(factor))]
     if first == 1:
         quotients = (turned[1].angle() / angles[1]).tolist()
-        factors = [*map(in_two_decimals, quotients[:PAIRS_TOLD])]
-        off = any(abs(quotient - 1) > SPEED for quotient in quotients) and {*factors} != {in_two_decimals(1.0)}
+        factors = [*map(as_factor, quotients[:PAIRS_TOLD])]
+        off = any(abs(quotient - 1) > SPEED for quotient in quotients) and {*factors} != {as_factor(1.0)}
         return [say(SPEEDS, factors=", ".join(factors) + " …" * (len(quotients) > PAIRS_TOLD))] * off
     if first == 0 and bool(((turned[0] - 1j).abs() < SPEED).all()):
         return [QUARTER]

@@ -334,7 +334,7 @@ def check_growth_kept(
 
 
 def grows_within(ropes: Ropes, long: int) -> bool:
-    """Whether modules wrongly make new tables between ``ms`` and ``es``: a new one, and one that has grown, for most."""
+    """Whether modules wrongly make new tables between ``ms`` and ``es``: a new one, and one that has grown."""
     grown = ropes.new(dynamic=True)
     ropes.turn(grown, long)
     kept = ropes.same(ropes.turn(ropes.new(3), 3 * MS - 1), ropes.turn(ropes.new(3), SHORT))
