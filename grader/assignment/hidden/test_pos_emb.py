@@ -193,9 +193,7 @@ def check_grown(
         with growing(ropes.student, dynamic=dtype is torch.bfloat16):
             read = tables_shown(ropes, module, length, 4, dtype)
         ratio = ratio_shown(read, base, longest)
-        if ratio is None and ropes.is_by_contract:
-            ratio = oracle.smallest_even_ratio(length, longest)
-        elif ratio is None and dtype is not torch.float32:  # whose angles may have 16 bits: as for an input of float32
+        if ratio is None and dtype is not torch.float32:  # whose angles may have 16 bits: as for an input of float32
             ratio = ratio_of(ropes, base, longest, length)
     except StudentFault as fault:
         if ropes.is_by_contract:
