@@ -286,7 +286,7 @@ def read_asking(student: Student) -> Asking:
 
     def short(asking: Asking) -> bool:
         """Whether a call crashes whose tables have too few positions."""
-        for ratio, length in ((1, MS), (1, 2 * MS), (1, 3 * MS + 1), (2, 5 * MS)):
+        for ratio, length in ((1, MS), (1, 2 * MS), (2, 5 * MS), *((1, n * MS + 1) for n in (4, 8, 130))):
             try:
                 ropes(asking).turn(ropes(asking).new(ratio), length)
             except (Crashed, WrongAnswer):

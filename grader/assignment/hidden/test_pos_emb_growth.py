@@ -56,7 +56,10 @@ def test_longer_sequences_use_the_smallest_even_ratio(ropes: Ropes, row: Growing
             raise
         ropes.excuse(crash, ("rope_base",))  # which charges for tables that overflow, grown or new
         return
-    require_rows(turned, length, ratio)
+    try:
+        require_rows(turned, length, ratio)
+    except WrongAnswer as fault:
+        raise fault.with_more(*chosen(ropes, ratio)) from None
     but_last = length == wanted * MS  # rope_boundary charges for the tables' last row
     compared = turned[: length - but_last]
     if ropes.same(compared, ropes.by_contract(wanted, length)):
@@ -309,7 +312,7 @@ def check_growth_kept(
             wanted = first[long]  # unless the first growth left room: the property about the ratio charges for that
         within = MS < length < max([0, *history])
         serves |= within and ropes.same(turned, wanted)  # what was kept; then no call makes new tables for no reason
-        if within and not serves and grows_within(ropes):
+        if within and not serves and grows_within(ropes, long):
             wanted = ropes.first(ratio, length, dynamic=True, training=training)  # rope_boundary charges for that
         what = told(length, ratio, dynamic=True, history=history)
         try:
@@ -330,6 +333,9 @@ def check_growth_kept(
     require(grows or ropes.positions_held(module) >= long, say(UNGROWN, lengths=called, n=long))
 
 
-def grows_within(ropes: Ropes) -> bool:
-    """Whether a new module wrongly makes new tables between ``ms`` and ``es``, where it has enough positions."""
-    return not ropes.same(ropes.turn(ropes.new(3), 3 * MS - 1), ropes.turn(ropes.new(3), SHORT))
+def grows_within(ropes: Ropes, long: int) -> bool:
+    """Whether modules wrongly make new tables between ``ms`` and ``es``: a new one, and one that has grown."""
+    grown = ropes.new(dynamic=True)
+    ropes.turn(grown, long)
+    kept = ropes.same(ropes.turn(ropes.new(3), 3 * MS - 1), ropes.turn(ropes.new(3), SHORT))
+    return not kept and ropes.same(ropes.turn(grown, 6 * MS), ropes.turn(ropes.new(), 6 * MS))

@@ -214,7 +214,7 @@ def _turned(student: Student, shape: tuple[int, int, int]) -> Rotation:
 
 
 def _turns_one_head(student: Student, vector: Tensor, convention: Convention) -> bool:
-    """Whether a head is turned rightly at each of several positions, from tables that stay as they were.
+    """Whether a head is turned rightly at each of several positions; it and the tables stay as they were.
 
     Of four pairs and of two, also by a small angle: a module's tables have such ones, and it is not to be blamed.
     """
@@ -226,11 +226,11 @@ def _turns_one_head(student: Student, vector: Tensor, convention: Convention) ->
 
 def _turns(student: Student, convention: Convention, x: Tensor, cos: Tensor, sin: Tensor) -> bool:
     try:
-        output, (_, *after) = student.apply_rotary_pos_emb.observe(x, cos, sin)
+        output, after = student.apply_rotary_pos_emb.observe(x, cos, sin)
         output = numbers(output, x.shape)
     except StudentFault:
         return False
-    untouched = all(map(torch.equal, (cos, sin), after)) and not student.excuses  # of several values
+    untouched = all(map(torch.equal, (x, cos, sin), after)) and not student.excuses  # of several values
     return untouched and bool((output - convention.rotate(x, cos, sin)).abs().max() < EXACT * 30)
 
 

@@ -35,6 +35,7 @@ ASKING = {
     "check_rows_drawn": "tries the module's own rows after the whole table, and raises if neither is right",
     "check_overwritten": "autograd refuses a call that changes its input: the reading's excuse covers it",
     "may_refuse": "a table is a buffer, which the caller moves with the module",
+    "ratio_of": "asks which ratio's tables serve a call, to tell which property charges",
     "read_asking": "a reading, which is paid for by what it finds",
     "told_ratio": "words of a message",
     "told_converted": "words of a message",

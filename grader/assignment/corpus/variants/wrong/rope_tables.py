@@ -76,6 +76,41 @@ def grown_positions_in_the_dtype_of_the_tables(self, ratio, device):
     return torch.arange(self.max_seq_len * ratio, device=device).to(dtype).float()
 
 
+@wrong("NTKAwareRoPE", over=RopeInSteps, breaks="rope_exact_angles", also=ROPE, hint="rope_far_positions")
+class GrownAnglesInTheDtypeOfTheInput(NTKAwareRoPE):
+    """Rounds angles to the dtype of the input, where tables grow."""
+
+    def spread(self, angles):
+        return super().spread(angles.to(getattr(self, "given", angles.dtype)).float())
+
+    def forward(self, input):
+        self.given = input.dtype
+        return super().forward(input)
+
+
+@wrong(
+    "NTKAwareRoPE",
+    over=RopeInSteps,
+    breaks="rope_exact_angles rope_smallest_even_ratio",
+    also=ROPE,
+    hint="rope_odd_ratio",
+)
+class OddRatiosOfPowers(NTKAwareRoPE):
+    """Takes powers of a turn by doubling, whose error grows with the position, and the smallest ratio of all."""
+
+    def _tables(self, ratio, dtype, device):
+        turn = self.scaled_base(ratio) ** -self.exponents(device)
+        turn = torch.polar(torch.ones_like(turn), turn)
+        rows = torch.ones_like(turn)[None]
+        while len(rows) < self.max_seq_len * ratio:
+            rows, turn = torch.cat((rows, rows * turn)), turn * turn
+        rows = rows[: self.max_seq_len * ratio].repeat(1, 2)
+        return rows.real.to(dtype).contiguous(), rows.imag.to(dtype).contiguous()
+
+    def choose_ratio(self, seq_len):
+        return -(-seq_len // self.max_seq_len)
+
+
 @wrong_angles("NTKAwareRoPE.spread", hint="rope_interleaved_tables")
 def tables_for_neighbouring_pairs(self, angles):
     """Repeats each angle for neighbours, where the rotation pairs x_i with x_{i+hd/2}."""
