@@ -331,8 +331,8 @@ def test_float32_outputs_are_exact(student: Student, device: str) -> None:
             raise fault.with_more(BESIDE_LARGER if alike else None) from None
 
 
-def check_exact(student: Student, shape: Shape, device: str, x: tuple[Tensor], eps: float | None = None) -> None:
-    """Require float32 outputs for an input to have float32's digits."""
+def check_exact(student: Student, shape: Shape, device: str, x: tuple[Tensor], eps: float = 1e-5) -> None:
+    """Require float32 outputs for an input to have float32's digits; another property judges the default of eps."""
     law, group_size = normalising(student).law, shape[3]
 
     def output(x: Tensor) -> Tensor:
@@ -342,7 +342,7 @@ def check_exact(student: Student, shape: Shape, device: str, x: tuple[Tensor], e
     narrow = [name(dtype) for dtype in DTYPES[:0:-1] if halves.any() and torch.equal(halves, halves.to(dtype).double())]
     in_16_bits = say(ALL_NARROW, dtype="".join(narrow[:1]))
     if law is not None:
-        expected = law(x[0], group_size, 1e-5 if eps is None else eps)  # features near zero show eps as groups of one
+        expected = law(x[0], group_size, eps)  # features near zero show eps as groups of one
         compared, twice = (found / (found / expected).median() for found in (halves, twice))
         if only_digits_differ(compared, twice, expected):
             scale = expected.abs() + (law != CONTRACT)  # a subtracted mean cancels digits

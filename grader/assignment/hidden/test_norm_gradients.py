@@ -211,7 +211,7 @@ def check_arrival(
         row = asked(*dtypes)[0]
         x, upstream, _ = row.tensors(student.seed)
         module = new_module(student, reading, row, device)
-        found = module.gradients(x.to(device), upstream=upstream.to(device))
+        found = module.gradients(x.contiguous().to(device), upstream=upstream.to(device))
         return found.of_arguments[:1], found.of_parameters
 
     wide, narrow = arriving(torch.float32, torch.float32), arriving(dtype, gamma_dtype)
@@ -312,6 +312,7 @@ def check_gradients_by_differences(student: Student, device: str) -> None:
         require(bool(gradient_of(pieces[:1], "gamma").any()), say("no gradient reaches {where}", where="gamma"))
     if pieces and all(piece is not None for piece in pieces):
         with stating(ALONE_TAKING["parameters"]):
+            module = build(student, 4, device, gamma=gamma)
             alone = module.gradients(x.to(device), upstream=upstream.to(device), alone="parameters")
             gradient_of(alone.of_parameters, "gamma")
 
