@@ -6,6 +6,7 @@ A law combines a way to group features with a way to divide a group; both are ta
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby, product, starmap
 from typing import ClassVar, Final
@@ -137,6 +138,7 @@ class Normalising(Reading):
         one_group: Whether the constructor takes a group as large as the hidden dimension.
         any_size: Whether it takes a group size that is no power of two.
         made_late: Whether the first call makes gamma.
+        drawn_late: Whether the first call draws it, whatever it held.
         read: Whether anything could be read; if not, the rest is as in the contract.
     """
 
@@ -153,6 +155,7 @@ class Normalising(Reading):
         "one_group": ("norm_registration_and_arguments",),
         "any_size": ("norm_groups",),
         "made_late": ("norm_registration_and_arguments",),
+        "drawn_late": ("norm_purity",),
     }
 
     law: Law | None = CONTRACT
@@ -168,6 +171,7 @@ class Normalising(Reading):
     one_group: bool = True
     any_size: bool = True
     made_late: bool = False
+    drawn_late: bool = False
     read: bool = True
 
     @property
@@ -190,7 +194,7 @@ class _Reader:
         self.token = LARGE * torch.tensor(SIGNS).repeat(2, 2, 1)  # no size of one: another property has these
         self.training = True
         self.fills = True
-        self.factored = self.made_late = False
+        self.factored = self.late = False
         self.eps: dict[str, float] = {}  # by default that of the stub
 
     def module(self, gamma: Tensor | float, dtype: torch.dtype = torch.float32) -> StudentModule:
@@ -198,12 +202,12 @@ class _Reader:
 
     def new(self, dtype: torch.dtype = torch.float32) -> StudentModule:
         module = self.student.GroupRMSNorm(hidden_size=HIDDEN, group_size=GROUP_SIZE, dtype=dtype, **self.eps)
-        if self.made_late:
+        if self.late:
             module(self.token)
         return module
 
     def gamma(self) -> Tensor:
-        return 0.5 + torch.arange(HIDDEN) * 0.07  # no 16-bit number among them
+        return (0.5 + torch.arange(HIDDEN) * 0.07) * torch.tensor(UNEVEN)  # no 16-bit number among them
 
     def output(self, gamma: Tensor | float, x: Tensor) -> Tensor:
         return numbers(self.module(gamma)(x), x.shape)
@@ -216,9 +220,9 @@ class _Reader:
         return []
 
     def read(self) -> Normalising:
-        if not (module := self.new()).parameters():
-            module(self.token)
-            self.made_late = bool(module.parameters())
+        made = bool(self.new().parameters())
+        with suppress(WrongAnswer):  # gamma has another size
+            self.late = self.is_late()
         neutral, laws = self.neutral_and_laws()
         law = laws[0] if len(laws) == 1 else None
         inputs = (self.x, self.x, 2 * self.x, self.x * UNLIKE)
@@ -238,8 +242,20 @@ class _Reader:
             refused=refused(lambda dtype, held: self.module(neutral, held)(self.x.to(dtype))),
             one_group=self.constructs(16, 16),
             any_size=self.constructs(HIDDEN, 6) and self.constructs(HIDDEN, 3),
-            made_late=self.made_late,
+            made_late=self.late and not made,
+            drawn_late=self.late and made,
         )
+
+    def is_late(self) -> bool:
+        """Whether the first call makes gamma, or draws it, and a later one leaves it as it is."""
+        module, own, left = self.new(), self.gamma(), []
+        for _ in range(2):
+            if module.parameters():
+                filled(module, own)
+            module(self.token)
+            value = module.held(HIDDEN)
+            left.append(value is not None and torch.equal(value.flatten(), own))
+        return left == [False, True]
 
     def constructs(self, hidden: int, group_size: int) -> bool:
         try:
