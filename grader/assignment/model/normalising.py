@@ -220,7 +220,7 @@ class _Reader:
         return []
 
     def read(self) -> Normalising:
-        made = bool(self.new().parameters())
+        made = is_made(self.new())
         with suppress(WrongAnswer):  # gamma has another size
             self.late = self.is_late()
         neutral, laws = self.neutral_and_laws()
@@ -250,7 +250,7 @@ class _Reader:
         """Whether the first call makes gamma, or draws it, and a later one leaves it as it is."""
         module, own, left = self.new(), self.gamma(), []
         for _ in range(2):
-            if module.parameters():
+            if is_made(module):
                 filled(module, own)
             module(self.token)
             value = module.held(HIDDEN)
@@ -320,6 +320,11 @@ class _Reader:
         off = (output - expected).abs()
         exact = (off <= 2.0**-18 * (expected.abs() + (law != CONTRACT))).all()  # a mean taken off cancels digits
         return bool(exact) or not only_digits_differ(output, twice, expected)
+
+
+def is_made(module: StudentModule) -> bool:
+    """Whether a module holds gamma, registered or not."""
+    return bool(module.parameters()) or module.held(HIDDEN) is not None
 
 
 BY_CONTRACT: Final = Normalising()

@@ -362,6 +362,7 @@ SLIPS = (
         "drawn_by_the_first_call",
         f"{INIT} {PURE}",
         "init_not_drawn parameter_changed",
+        "range_default seed_default",
         initialise="nn.init.ones_(self.gamma)",
         before="hasattr(self, 'drawn') or setattr(self, 'drawn', self.reset_parameters())",
     ),
