@@ -268,15 +268,12 @@ FORWARDS = (
 
 def accepted(student: Student, shapes: Sequence[Shape], this: str = "norm_groups") -> list[Shape]:
     """Those shapes that constructor and call take, as far as another property than this charges for the others."""
-    reading = normalising(student)
-    any_size = reading.any_size or this in reading.CHARGED_TO["any_size"]
-    shown = [shape for shape in shapes if reading.one_group or shape[2] != shape[3]]
-    taken = [shape for shape in shown if any_size or shape[3].bit_count() == 1]
-    return [shape for shape in taken if this == "norm_groups" or answers(student, shape)] or taken
+    shown = [shape for shape in shapes if normalising(student).one_group or shape[2] != shape[3]]
+    return [shape for shape in shown if this == "norm_groups" or answers(student, shape)] or shown
 
 
 def answers(student: Student, shape: Shape) -> bool:
-    """Whether a call with that many groups does not crash."""
+    """Whether a module of that shape is built, and answers."""
     try:
         build(student, shape[3], "cpu", hidden=shape[2])(grouped_input(student.seed, shape))
     except Crashed as crash:

@@ -136,7 +136,6 @@ class Normalising(Reading):
         changes_input: Whether a call changes its input.
         refused: The pairs of dtypes, of input and gamma, for which a call crashes.
         one_group: Whether the constructor takes a group as large as the hidden dimension.
-        any_size: Whether it takes a group size that is no power of two.
         made_late: Whether the first call makes gamma.
         drawn_late: Whether the first call draws it, whatever it held.
         read: Whether anything could be read; if not, the rest is as in the contract.
@@ -153,7 +152,6 @@ class Normalising(Reading):
         "changes_input": ("norm_purity",),
         "refused": ("norm_dtype_and_shape",),
         "one_group": ("norm_registration_and_arguments",),
-        "any_size": ("norm_groups",),
         "made_late": ("norm_registration_and_arguments",),
         "drawn_late": ("norm_purity",),
     }
@@ -169,7 +167,6 @@ class Normalising(Reading):
     changes_input: bool = False
     refused: frozenset[tuple[torch.dtype, torch.dtype]] = frozenset()
     one_group: bool = True
-    any_size: bool = True
     made_late: bool = False
     drawn_late: bool = False
     read: bool = True
@@ -240,11 +237,17 @@ class _Reader:
             exact=self.exact(law, neutral) or self.exact_without_eps(law, neutral),
             changes_input=not torch.equal(after, self.x),
             refused=refused(lambda dtype, held: self.module(neutral, held)(self.x.to(dtype))),
-            one_group=self.constructs(16, 16),
-            any_size=self.constructs(HIDDEN, 6) and self.constructs(HIDDEN, 3),
+            one_group=self.takes_one_group(),
             made_late=self.late and not made,
             drawn_late=self.late and made,
         )
+
+    def takes_one_group(self) -> bool:
+        try:
+            self.student.GroupRMSNorm(hidden_size=16, group_size=16).parameters()
+        except Crashed:
+            return False
+        return True
 
     def is_late(self) -> bool:
         """Whether the first call makes gamma, or draws it, and a later one leaves it as it is."""
@@ -256,13 +259,6 @@ class _Reader:
             value = module.held(HIDDEN)
             left.append(value is not None and torch.equal(value.flatten(), own))
         return left == [False, True]
-
-    def constructs(self, hidden: int, group_size: int) -> bool:
-        try:
-            self.student.GroupRMSNorm(hidden_size=hidden, group_size=group_size).parameters()
-        except Crashed:
-            return False
-        return True
 
     def neutral_and_laws(self) -> tuple[float, list[Law]]:
         """The neutral gamma, and the laws that explain the outputs with it; sets ``training`` and ``factored``.
