@@ -89,7 +89,7 @@ TOLD = {
     "wrong.vocab.ranks_of_ids_for_ids": "as unique() numbers them, from row 0 on",
     "wrong.shard_rows.remainder_by_one_less": "an id of its own gives row id % 9 of the shard",
     "wrong.shard_rows.mask_of_the_first_row": "each rank goes by the id at [0, j]",
-    "wrong.shard_rows.rows_halved_where_all_are_owned": "in the same call, they give the right rows",
+    "wrong.shard_rows.rows_halved_where_all_are_owned": "in the same call, own ids give the right rows",
     "wrong.shard_rows.shard_size_from_the_rank": "its shape is [30, 5]",
     "wrong.shard_rows.foreign_ids_give_the_mean": "init_mean=3",
     "wrong.rope_growth.counted_from_the_extended_length": "the k' used for s = 25, 31, 36, 49, 72 are 8, 8, 8, 16, 16",
