@@ -62,7 +62,7 @@ from grader.testing import (
 )
 
 WHATEVER_IDS = say("with any ids: this rank's, other ranks', or both together")
-CALLED_WITH = "vocab_size={vocab_size}, ids {ids}, {own} of which are own ids of rank {rank} of {world}"
+CALLED_WITH = "vocab_size={vocab_size}, rank {rank} of {world}, ids {ids} (own ids among them: {own})"
 BAD_SIZES = pytest.mark.parametrize(  # on the first rank, in the middle, and on the last one
     ("vocab", "world", "rank"), [(10, 3, 0), (25, 4, 1), (7, 8, 7)], ids=["10_over_3", "25_over_4", "7_over_8"]
 )
