@@ -253,7 +253,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "init_other_order": (told(draws.OTHER_ORDER),),
     "init_unseeded": (told(made.UNSEEDED),),
     "init_not_drawn": (ONE_NUMBER_DRAWN,),
-    "shard_seed_of_later_ranks": (told(draws.RANKS_SEEDS),),
+    "shard_seed_of_later_ranks": (told(draws.RANKS_SEEDS, draws.ONE_SEED),),  # a seed of zero times the rank is zero
     "rope_module_gradient": (told(NO_GRADIENT, case="gradients_flow_through_the_module", lacks=(turns.CUT_WITHIN,)),),
     "rotary_gradient_not_turned_back": (told(turns.NOT_BACK),),
     "norm_gradient_at_zero": (told(norm.OF_ZEROS, beside=told(NOT_FINITE)),),
@@ -342,6 +342,7 @@ NEEDED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "rope_unscaled_angles": (told(rope.SIZES, ratio=1, base=BASE),),
     "init_other_scale": (told(*STRETCHED),),
     "init_after_extra_draw": (told(draws.LATER),),
+    "shard_seed_of_later_ranks": (told(draws.RANKS_SEEDS),),
     "init_seed_ignored": (told(*made.DRAWS.values(), seed=range(1, 1 << 32)),),  # seed 0 alone may count as none
 }
 

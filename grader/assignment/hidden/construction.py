@@ -42,6 +42,7 @@ REDRAWN = (
     "after module.to({dtype}), eval() and reset_parameters(), which has to draw into the existing parameter "
     "and leave its dtype and requires_grad as they are"
 )
+CALLED = "\nThe constructor was called with {sizes}."
 FILLING = 7.0
 LEFT_FILLED = say("that 7 is still there, so resetting changes nothing")
 RESET = say("{what} after the parameter was filled with 7 and reset_parameters() was called")

@@ -38,10 +38,11 @@ class Asked(NamedTuple):
         return stated(hidden_size=self.shape[2], group_size=self.group_size, eps=f"{self.eps:g}")
 
     def tensors(self, seed: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Input, upstream gradient and gamma."""
+        """Input, upstream gradient and gamma, in which a zero divides what was multiplied by it."""
         *shape, _ = self.shape
         x = normal(seed, "x", shape=tuple(shape)) * (1 if self.eps > EPS else 16)
         gamma = uniform(seed, "gamma", shape=(shape[2],), low=0.5, high=2.0)
+        gamma[-2] = 0
         upstream = normal(seed, "upstream", shape=tuple(shape))
         return self.input(x.to(self.dtype)), upstream.to(self.dtype), gamma.to(self.gamma_dtype)
 

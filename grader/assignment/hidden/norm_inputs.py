@@ -27,6 +27,7 @@ from grader.assignment.model.normalising import (
 from grader.assignment.model.outputs import numbers
 from grader.testing import (
     DTYPES,
+    Crashed,
     Message,
     Student,
     StudentModule,
@@ -57,10 +58,10 @@ UNCHANGED = say("it is the input, unchanged")
 OF_ZEROS = say("it is wrong only for groups whose features are all zero in this input")
 Shape = tuple[int, int, int, int]
 # (b, s, h, gz); the smallest first, since a student reads about the first that fails. Several groups, a size that is no
-# power of two, one group, large groups; never as many groups as a group has features. 134 tokens are no multiple of a
-# chunk of 4 or more. No dimensions of size one: norm_dtype_and_shape has these. Not many thousand features: right
-# code may sum with a matrix of hidden_size x hidden_size, and memory is limited.
-GROUPINGS = ((2, 2, 6, 2), (2, 3, 30, 6), (2, 67, 16, 16), (2, 2, 1024, 256))
+# power of two, one group, large groups; never as many groups as a group has features. Neither 134 tokens nor 258
+# features are a multiple of a chunk of 4 or more. No dimensions of size one: norm_dtype_and_shape has these. Not many
+# thousand features: right code may sum with a matrix of hidden_size x hidden_size, and memory is limited.
+GROUPINGS = ((2, 2, 6, 2), (2, 3, 30, 6), (2, 67, 16, 16), (2, 2, 774, 258))
 # Eps and group sizes, of 24 features: several groups, one group, groups of one feature. Each meets small eps, large eps
 # and none, since code may have a way of its own for any of these.
 ROOTS = {"one": (0.75, 4, [0.5]), "four_eight": (15.0, 24, [1.0, 7.0]), "small": (0.75, 1, [0.5, 0.125])}
@@ -101,7 +102,7 @@ def build(
         arguments["eps"] = eps
     module = student.GroupRMSNorm(**arguments)
     reading = reading or normalising(student)
-    if reading.made_late:
+    if reading.made_late or reading.drawn_late:
         module(LARGE * torch.ones(2, 2, hidden, device=device))
     module.train(reading.training)  # before gamma is filled in, since a mode may change it
     return filled(module, reading.neutral if gamma is None else gamma, hidden, group_size)
@@ -143,10 +144,12 @@ def followed(output: Tensor, expected: Tensor) -> Tensor:
 def grouped_input(seed: int, shape: Shape) -> Tensor:
     """Groups of clearly different scales, so large that eps hardly matters, none with mean zero.
 
+    In large groups, the last two features are larger, so that a sum which leaves them out, or counts them twice, shows.
     The sum of a group's squares still fits float16: another property charges for computing in float16.
     """
     batch, seq, hidden, group_size = shape
     scales = torch.exp2(1 + torch.arange(hidden // group_size) % 3).repeat_interleave(group_size)  # [h]
+    scales.unflatten(0, (-1, group_size))[:, 64:][:, -2:] *= 4
     return (normal(seed, "groups", shape=(batch, seq, hidden)) + 0.5) * scales
 
 
@@ -264,11 +267,19 @@ FORWARDS = (
 
 
 def accepted(student: Student, shapes: Sequence[Shape], this: str = "norm_groups") -> list[Shape]:
-    """Those shapes whose sizes the constructor takes, as far as another property than this charges for the others."""
-    reading = normalising(student)
-    any_size = reading.any_size or this in reading.CHARGED_TO["any_size"]
-    shown = [shape for shape in shapes if reading.one_group or shape[2] != shape[3]]
-    return [shape for shape in shown if any_size or shape[3].bit_count() == 1]
+    """Those shapes that constructor and call take, as far as another property than this charges for the others."""
+    shown = [shape for shape in shapes if normalising(student).one_group or shape[2] != shape[3]]
+    return [shape for shape in shown if this == "norm_groups" or answers(student, shape)] or shown
+
+
+def answers(student: Student, shape: Shape) -> bool:
+    """Whether a module of that shape is built, and answers."""
+    try:
+        build(student, shape[3], "cpu", hidden=shape[2])(grouped_input(student.seed, shape))
+    except Crashed as crash:
+        student.excuse(crash, ("norm_groups",))
+        return False
+    return True
 
 
 def judged(student: Student, group_size: int, device: str, hidden: int = 24) -> int:

@@ -141,9 +141,9 @@ def whole_table(seed: int, dtype: torch.dtype) -> Tensor:
     return uniform(seed, "table", shape=(VOCAB, EMB), low=1.0, high=2.0).to(dtype)
 
 
-def own_rows(rank: int, world: int) -> slice:
+def own_rows(rank: int, world: int, vocab: int = VOCAB) -> slice:
     """The ids that a rank owns."""
-    rows = VOCAB // world
+    rows = vocab // world
     return slice(rank * rows, (rank + 1) * rows)
 
 

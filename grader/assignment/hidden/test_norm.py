@@ -15,6 +15,7 @@ from torch import Tensor
 from grader.assignment import oracle
 from grader.assignment.hidden.axes import transposed
 from grader.assignment.hidden.conditions import RIGHT_FOR, in_mode, right_alone, stating, succeeds, where_none_is_needed
+from grader.assignment.hidden.construction import CALLED
 from grader.assignment.hidden.norm_inputs import (
     FORWARD,
     FORWARDS,
@@ -54,6 +55,7 @@ from grader.assignment.model.outputs import numbers
 from grader.assignment.model.row_words import LEFT_OUT, LEFT_OUT_OF_ROWS
 from grader.testing import (
     FORWARD_LIMIT,
+    Crashed,
     Message,
     Student,
     WrongAnswer,
@@ -95,6 +97,9 @@ def test_each_group_is_divided_by_its_own_root_mean_square(student: Student, dev
             check_tokens(student, x, shape, device)
         except WrongAnswer as fault:
             raise fault.with_more(*(say(RIGHT_FOR, sizes=one) for one in right)) from None
+        except Crashed as crash:
+            called = say(CALLED, sizes=stated(hidden_size=shape[2], group_size=shape[3]))
+            raise crash.with_more(called if right else None) from None
         right.append(stated(hidden_size=shape[2], group_size=shape[3]))
 
 
@@ -195,6 +200,8 @@ def check_eps(student: Student, group_size: int, eps: float, magnitudes: list[fl
             return
         right = size != 4 and succeeds(lambda: check_roots(student, 4, eps, magnitudes, device))
         raise fault.with_more(say(RIGHT_FOR, sizes=stated(group_size=4)) if right else None) from None
+    except Crashed as crash:
+        raise crash.with_more(say(CALLED, sizes=stated(group_size=size, eps=f"{eps:g}"))) from None
 
 
 def roots_by_contract(student: Student, eps: float, group_size: int, magnitudes: list[float], device: str) -> None:
@@ -276,9 +283,11 @@ def test_every_feature_is_scaled_by_its_own_gamma(student: Student, gamma_dtype:
     if not reading.takes(torch.float32, gamma_dtype):
         return  # charged to the dtypes
     right: Message | None = None
-    for group_size, x, gamma in gamma_cases(student.seed, gamma_dtype):
+    cases = gamma_cases(student.seed, gamma_dtype)
+    shapes = accepted(student, [(2, 2, x.shape[-1], group_size) for group_size, x, _ in cases], "norm_gamma")
+    for group_size, x, gamma in cases:
         hidden = x.shape[-1]
-        if not accepted(student, [(*x.shape[:2], hidden, group_size)]):
+        if (2, 2, hidden, group_size) not in shapes:
             continue
         plain = build(student, group_size, device, hidden=hidden, gamma_dtype=gamma_dtype)(x.to(device))
         scaled = build(student, group_size, device, hidden=hidden, gamma_dtype=gamma_dtype, gamma=gamma)(x.to(device))

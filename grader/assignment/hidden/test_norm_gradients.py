@@ -49,6 +49,7 @@ ALONE_TAKING = {
 }
 FAR = 2.0**14  # how many times larger an input is, next to which eps is nothing
 OF_FAR = say("the input")
+ZERO_GAMMA = "the gamma of feature {n} is 0 here"
 FAR_RIGHT = say("for a far larger input, next to which eps is nothing, it is right")
 ROUGH = 2.0**-4  # of a gradient's size: the error of 16-bit arithmetic, which norm_float32_inside charges for
 
@@ -74,14 +75,21 @@ def gradients_by(
     student: Student, reading: Normalising, gamma_dtype: torch.dtype, dtype: torch.dtype, device: str
 ) -> None:
     """Compare with the gradient of the law in a reading, wherever there is an output; without any, none arrives."""
-    rows = asked(dtype, gamma_dtype)
-    shown = [
-        row
-        for row in rows
-        if succeeds(partial(new_module(student, reading, row, device), row.tensors(student.seed)[0].to(device)))
-    ]
-    for row in rows if dtype is gamma_dtype is torch.float32 and not shown else shown:
+    shown = answered(student, reading, gamma_dtype, dtype, device)
+    is_float32 = dtype is gamma_dtype is torch.float32
+    for row in shown or asked(dtype, gamma_dtype) * is_float32:
         check_gradients(student, reading, row, device, reading.training)
+
+
+def answered(
+    student: Student, reading: Normalising, gamma_dtype: torch.dtype, dtype: torch.dtype, device: str
+) -> list[Asked]:
+    """The rows with these dtypes for which there is an output."""
+
+    def ask(row: Asked) -> Tensor:
+        return new_module(student, reading, row, device)(row.tensors(student.seed)[0].to(device))
+
+    return [row for row in asked(dtype, gamma_dtype) if succeeds(partial(ask, row))]
 
 
 def are_alike(one: Tensor, other: Tensor, shape: torch.Size) -> bool:
@@ -118,6 +126,8 @@ def check_gradients(student: Student, reading: Normalising, row: Asked, device: 
     if not by_contract:
         for near in (x, 2 * x):  # another law may meet this one at one size
             upstream = upstream * followed(output(near), by_law(near))
+        if not bool(upstream.any()):
+            return
     gradients_of_law = partial(law_gradients, law, x, upstream=upstream, group_size=row.group_size, eps=row.eps)
     wanted_of_input, input_size, wanted_of_gamma, gamma_size = gradients_of_law(gamma)
 
@@ -149,7 +159,9 @@ def check_gradients(student: Student, reading: Normalising, row: Asked, device: 
             parts = partial(told_of_input, of_input, gradients_of_law, law(x, row.group_size), x, gamma, upstream)
             cut = partial(told_cut, of_input, gradients_of_law, x, gamma, upstream)
             far = [FAR_RIGHT] * (x.dtype is torch.float32 and succeeds(check_far_from_eps))
-            raise fault.with_more(OF_ZEROS if of_zeros else None, parts, cut, *far) from None
+            finite = of_zeros or bool(of_input.isfinite().all())
+            told = [OF_ZEROS] * of_zeros or [say(ZERO_GAMMA, n=len(gamma) - 2)] * (not finite)
+            raise fault.with_more(*told, parts, cut, *far) from None
 
     def check_of_gamma(found: list[Tensor | None]) -> None:
         of_gamma = gradient_of(found, "gamma").flatten()
@@ -207,14 +219,16 @@ def check_arrival(
 ) -> None:
     """Require gradients, whatever they are, where they arrive in float32."""
 
-    def arriving(*dtypes: torch.dtype) -> tuple[Sequence[Tensor | None], Sequence[Tensor | None]]:
-        row = asked(*dtypes)[0]
+    def arriving(row: Asked) -> tuple[Sequence[Tensor | None], Sequence[Tensor | None]]:
         x, upstream, _ = row.tensors(student.seed)
         module = new_module(student, reading, row, device)
         found = module.gradients(x.to(device), upstream=upstream.to(device))
         return found.of_arguments[:1], found.of_parameters
 
-    wide, narrow = arriving(torch.float32, torch.float32), arriving(dtype, gamma_dtype)
+    rows = [answered(student, reading, *pair, device)[:1] for pair in ((torch.float32,) * 2, (gamma_dtype, dtype))]
+    if not all(rows):
+        return
+    wide, narrow = (arriving(row) for (row,) in rows)
     for there, here, where in zip(wide, narrow, (say("the input"), "gamma"), strict=True):
         if there and all(one is not None for one in there):
             gradient_of(here, where)
@@ -262,8 +276,8 @@ def law_gradients(
 ) -> tuple[Tensor, ...]:
     """A law's gradients in float64: of the input, with its scale, and of gamma, with its scale."""
     leaf, weight = x.double().requires_grad_(), gamma.double().requires_grad_()
-    terms = law(leaf, group_size) * weight * upstream.double()
-    terms.sum().backward()
+    terms = law(leaf, group_size) * upstream.double()
+    (terms * weight).sum().backward()
     assert leaf.grad is not None
     assert weight.grad is not None
     # The sum of the absolute terms of the contract's gradient, which cancel: u / r - x mean(u x) / r^3, in each group.
@@ -271,7 +285,7 @@ def law_gradients(
     arriving = (upstream.double() * gamma.double()).abs().unflatten(-1, (-1, group_size))
     root = (groups.square().mean(-1, keepdim=True) + eps).sqrt()
     through = (arriving / root + groups * (arriving * groups).mean(-1, keepdim=True) / root**3).flatten(-2)
-    of_gamma = (terms / weight).detach().abs().flatten(0, -2).sum(0)
+    of_gamma = terms.detach().abs().flatten(0, -2).sum(0)
     return leaf.grad, leaf.grad.abs() + through, weight.grad, of_gamma
 
 
@@ -289,15 +303,19 @@ def check_gradient(
 
 
 def check_gradients_by_differences(student: Student, device: str) -> None:
-    """Compare with differences of the student's own outputs, on one token."""
+    """Compare with differences of the student's own outputs, on one token, which is met in every place."""
     sizes = 16 + 5 * torch.arange(24) % 24 / 1.5  # the largest of each group is the largest after a step, too
     x, upstream = (signs(student.seed, key, shape=(1, 1, 24)) for key in ("x", "upstream"))
     x, upstream = x * sizes, upstream * uniform(student.seed, "upstream", shape=(1, 1, 24), low=1.0, high=2.0)
     reading = normalising(student)
     gamma = uniform(student.seed, "gamma", shape=(24,), low=0.5, high=2.0) if reading.fills else None
+    if gamma is not None and reading.gamma_right:
+        gamma[-2] = 0
     module = build(student, 4, device, gamma=gamma)
-    gradients = module.gradients(x.to(device), upstream=upstream.to(device))
-    of_input = gradient_of_input(gradients.of_arguments).reshape(x.shape)
+    tokens, arriving = x.repeat(2, 2, 1).to(device), torch.zeros(2, 2, 24)
+    arriving[0, 0] = upstream
+    gradients = module.gradients(tokens, upstream=arriving.to(device))
+    of_input = gradient_of_input(gradients.of_arguments).reshape(tokens.shape).sum((0, 1), keepdim=True)
     by_input = partial(output_for, student, gamma, device)
     if reading.exact:  # or steps of rounding are all that differences show
         constant = upstream.double() * by_input(x) / x.double()  # what arrives if the divisor counts as a constant
@@ -312,10 +330,12 @@ def check_gradients_by_differences(student: Student, device: str) -> None:
         require(bool(gradient_of(pieces[:1], "gamma").any()), say("no gradient reaches {where}", where="gamma"))
     if pieces and all(piece is not None for piece in pieces):
         with stating(ALONE_TAKING["parameters"]):
-            alone = module.gradients(x.to(device), upstream=upstream.to(device), alone="parameters")
+            module = build(student, 4, device, gamma=gamma)
+            alone = module.gradients(tokens, upstream=arriving.to(device), alone="parameters")
             gradient_of(alone.of_parameters, "gamma")
 
 
 def output_for(student: Student, gamma: Tensor | None, device: str, x: Tensor) -> Tensor:
-    """The output of a new module."""
-    return numbers(build(student, 4, device, gamma=gamma)(x.to(device)), x.shape)
+    """``[1, 1, h]``: what a new module gives for such a token in the first of several places."""
+    tokens = x.repeat(2, 2, 1)
+    return numbers(build(student, 4, device, gamma=gamma)(tokens.to(device)), tokens.shape)[:1, :1]

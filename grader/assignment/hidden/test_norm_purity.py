@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -83,6 +84,8 @@ def test_the_input_stays_as_it_was(student: Student, dtype: torch.dtype, device:
             check()
         except WrongAnswer as fault:
             raise fault.with_more(ALONE, *told_others(student, check, BESIDE)) from None
+        except Crashed as crash:  # such an eps may be refused
+            student.excuse(crash, ("norm_eps_inside_sqrt",))
     reading = require_division(student)
     if not reading.takes(dtype, torch.float32):
         return  # norm_dtype_and_shape charges for it
@@ -102,7 +105,7 @@ def check_that_nothing_changes(student: Student, reading: Normalising, x: Tensor
     """
     x, dtype = x.to(device), x.dtype
     gamma = reading.neutral + 1
-    module = build(student, 4, device, gamma=gamma, reading=reading)
+    module = build(student, 4, device, gamma=gamma, reading=replace(reading, drawn_late=False))
     wide = dtype is torch.float64
     known = reading is BY_CONTRACT  # gamma is filled then, whatever its layout
     before = None if wide or known else module.held(24)
@@ -154,7 +157,7 @@ def test_earlier_calls_leave_no_trace(student: Student, device: str) -> None:
     more, narrow = (normal(student.seed, "more", shape=shape).to(device) for shape in ((3, 3, 24), (3, 2, 24)))
     calls = [(normal(student.seed, "call", k, shape=(2, 3, 24)) * 4.0**k).to(device) for k in range(2)]
     updates = [Step(update=(gamma, gamma[:4])) for gamma in (gammas[1], gammas[0])]
-    other = Step(other=lambda: student.GroupRMSNorm(hidden_size=16, group_size=8, eps=0.75))
+    other = Step(other=lambda: student.GroupRMSNorm(hidden_size=16, group_size=8, eps=0.01))
 
     def make(values: tuple[Tensor, ...]) -> StudentModule:
         return build(student, 4, device, gamma=values[0], gamma_dtype=torch.bfloat16, reading=BY_CONTRACT)

@@ -117,7 +117,9 @@ def told_seeds(values: Sequence[Tensor], law: Draw, base: int, device: str) -> M
     """
     if not law.second or len({value.shape for value in values}) > 1:
         return None
-    tried, world = dict.fromkeys((*range(base - NEAR, base + FARTHEST), *SEEDS)), len(values)
+    world = len(values)
+    products = range(2 * base, (world + 1) * base, base or 1)
+    tried = dict.fromkeys((*range(base - NEAR, base + FARTHEST), *SEEDS, *products))
     values = [value.detach().cpu().double() for value in values]
 
     def fitted(seed: int, rank: int, *, whole: bool = False) -> tuple[float, float] | None:

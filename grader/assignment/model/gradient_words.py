@@ -78,6 +78,7 @@ def told_cut(found: Tensor, gradients: Gradient, x: Tensor, gamma: Tensor, upstr
     multiples = (found.cpu().double() / x.double()).masked_fill(x == 0, 0).flatten(0, -2)  # [token, feature]
     one, other = multiples.unsqueeze(-1), multiples.unsqueeze(-2)
     gone = ((one - other).abs() <= CLOSE * (one.abs() + other.abs())).all(0).sum(-1) > 1
+    gone &= gamma != 0
     of_input, size, *_ = gradients(gamma, upstream=upstream.masked_fill(gone, 0))
     close = (found.cpu().double() - of_input).abs() <= CLOSE * size
     return say(CUT_AT_OUTPUT, places=listed(gone)) if bool(close.all() and gone.any() and not gone.all()) else None

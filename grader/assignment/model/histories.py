@@ -192,11 +192,13 @@ def _shorten(make: Make, steps: Sequence[Step], start: Values) -> Sequence[Step]
 
 def _calls_without_effect(make: Make, shortest: Sequence[Step], every: Sequence[Step], start: Values) -> list[Message]:
     """After which unlike calls the last one is right, for messages, if a single call before it changes it."""
-    *before, last = shortest
-    if len(before) != 1 or before[0].input is None:
+    first, *modes, last = shortest
+    if first.input is None or any(step.mode is None for step in modes):
         return []
-    calls = {step.told: step for step in every if step.input is not None and step.told != before[0].told}
-    return [say(RIGHT_AFTER, before=told) for told, one in calls.items() if not _differs(make, [one, last], start)]
+    calls = {step.told: step for step in every if step.input is not None and step.told != first.told}
+    return [
+        say(RIGHT_AFTER, before=told) for told, one in calls.items() if not _differs(make, [one, *modes, last], start)
+    ]
 
 
 def _told(make: Make, steps: Sequence[Step], every: Sequence[Step], start: Values) -> list[Message]:

@@ -6,6 +6,7 @@ A law combines a way to group features with a way to divide a group; both are ta
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby, product, starmap
 from typing import ClassVar, Final
@@ -135,8 +136,8 @@ class Normalising(Reading):
         changes_input: Whether a call changes its input.
         refused: The pairs of dtypes, of input and gamma, for which a call crashes.
         one_group: Whether the constructor takes a group as large as the hidden dimension.
-        any_size: Whether it takes a group size that is no power of two.
         made_late: Whether the first call makes gamma.
+        drawn_late: Whether the first call draws it, whatever it held.
         read: Whether anything could be read; if not, the rest is as in the contract.
     """
 
@@ -151,8 +152,8 @@ class Normalising(Reading):
         "changes_input": ("norm_purity",),
         "refused": ("norm_dtype_and_shape",),
         "one_group": ("norm_registration_and_arguments",),
-        "any_size": ("norm_groups",),
         "made_late": ("norm_registration_and_arguments",),
+        "drawn_late": ("norm_purity",),
     }
 
     law: Law | None = CONTRACT
@@ -166,8 +167,8 @@ class Normalising(Reading):
     changes_input: bool = False
     refused: frozenset[tuple[torch.dtype, torch.dtype]] = frozenset()
     one_group: bool = True
-    any_size: bool = True
     made_late: bool = False
+    drawn_late: bool = False
     read: bool = True
 
     @property
@@ -190,7 +191,7 @@ class _Reader:
         self.token = LARGE * torch.tensor(SIGNS).repeat(2, 2, 1)  # no size of one: another property has these
         self.training = True
         self.fills = True
-        self.factored = self.made_late = False
+        self.factored = self.late = False
         self.eps: dict[str, float] = {}  # by default that of the stub
 
     def module(self, gamma: Tensor | float, dtype: torch.dtype = torch.float32) -> StudentModule:
@@ -198,12 +199,12 @@ class _Reader:
 
     def new(self, dtype: torch.dtype = torch.float32) -> StudentModule:
         module = self.student.GroupRMSNorm(hidden_size=HIDDEN, group_size=GROUP_SIZE, dtype=dtype, **self.eps)
-        if self.made_late:
+        if self.late:
             module(self.token)
         return module
 
     def gamma(self) -> Tensor:
-        return 0.5 + torch.arange(HIDDEN) * 0.07  # no 16-bit number among them
+        return (0.5 + torch.arange(HIDDEN) * 0.07) * torch.tensor(UNEVEN)  # no 16-bit number among them
 
     def output(self, gamma: Tensor | float, x: Tensor) -> Tensor:
         return numbers(self.module(gamma)(x), x.shape)
@@ -216,9 +217,9 @@ class _Reader:
         return []
 
     def read(self) -> Normalising:
-        if not (module := self.new()).parameters():
-            module(self.token)
-            self.made_late = bool(module.parameters())
+        made = is_made(self.new())
+        with suppress(WrongAnswer):  # gamma has another size
+            self.late = self.is_late()
         neutral, laws = self.neutral_and_laws()
         law = laws[0] if len(laws) == 1 else None
         inputs = (self.x, self.x, 2 * self.x, self.x * UNLIKE)
@@ -236,17 +237,28 @@ class _Reader:
             exact=self.exact(law, neutral) or self.exact_without_eps(law, neutral),
             changes_input=not torch.equal(after, self.x),
             refused=refused(lambda dtype, held: self.module(neutral, held)(self.x.to(dtype))),
-            one_group=self.constructs(16, 16),
-            any_size=self.constructs(HIDDEN, 6) and self.constructs(HIDDEN, 3),
-            made_late=self.made_late,
+            one_group=self.takes_one_group(),
+            made_late=self.late and not made,
+            drawn_late=self.late and made,
         )
 
-    def constructs(self, hidden: int, group_size: int) -> bool:
+    def takes_one_group(self) -> bool:
         try:
-            self.student.GroupRMSNorm(hidden_size=hidden, group_size=group_size).parameters()
+            self.student.GroupRMSNorm(hidden_size=16, group_size=16).parameters()
         except Crashed:
             return False
         return True
+
+    def is_late(self) -> bool:
+        """Whether the first call makes gamma, or draws it, and a later one leaves it as it is."""
+        module, own, left = self.new(), self.gamma(), []
+        for _ in range(2):
+            if is_made(module):
+                filled(module, own)
+            module(self.token)
+            value = module.held(HIDDEN)
+            left.append(value is not None and torch.equal(value.flatten(), own))
+        return left == [False, True]
 
     def neutral_and_laws(self) -> tuple[float, list[Law]]:
         """The neutral gamma, and the laws that explain the outputs with it; sets ``training`` and ``factored``.
@@ -304,6 +316,11 @@ class _Reader:
         off = (output - expected).abs()
         exact = (off <= 2.0**-18 * (expected.abs() + (law != CONTRACT))).all()  # a mean taken off cancels digits
         return bool(exact) or not only_digits_differ(output, twice, expected)
+
+
+def is_made(module: StudentModule) -> bool:
+    """Whether a module holds gamma, registered or not."""
+    return bool(module.parameters()) or module.held(HIDDEN) is not None
 
 
 BY_CONTRACT: Final = Normalising()

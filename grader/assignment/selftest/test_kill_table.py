@@ -11,7 +11,7 @@ import typer
 from grader.assignment import ASSIGNMENT
 from grader.core.judge.judge import Judge
 from grader.core.rubric import Rubric
-from grader.lab import gallery
+from grader.lab import charges, gallery
 from grader.lab.verify import attacks, both_ways, variants
 from grader.selftest.submissions import submission
 from grader.selftest.warm_judges import RunHiddenTests

@@ -39,10 +39,11 @@ UNSEEN = {
     # Shows with 49 ranks only.
     ("start_by_a_quotient", "shard_owned_ids"),
     # Shows with an eps that float16 does not hold, with inputs beyond 10,000, with float32 rows in evaluation,
-    # with a call of foreign ids alone.
+    # with a frozen table, with a call of foreign ids alone.
     ("eps_in_input_dtype", "norm_float32_inside"),
     ("input_clamped", "norm_float32_inside"),
     ("half_in_evaluation", "vocab_lookup"),
+    ("half_where_the_table_is_frozen", "vocab_lookup"),
     ("own_id_needed", "shard_zeros_elsewhere"),
     # Right but for one condition: one group, another shape, no gradients, a conversion and a reset, evaluation,
     # ids in a column, queries that were transposed, groups of zeros.
@@ -55,6 +56,12 @@ UNSEEN = {
     ("wrong.refusals.foreign_rows_in_evaluation", "shard_zeros_elsewhere"),
     ("wrong.refusals.shard_of_several_positions", "shard_owned_ids"),
     ("wrong.refusals.pairs_in_a_view", "rotary_broadcast"),
+    # Large groups of odd sizes, one group of several batch rows, a gamma of zero, many more ids than a rank has.
+    ("pieces_of_64_alike", "norm_groups"),
+    ("rest_left_out", "norm_groups"),
+    ("sizes_of_one_squeezed", "norm_groups"),
+    ("gamma_in_parts", "norm_backward"),
+    ("rows_in_a_byte", "shard_zeros_elsewhere"),
     # Small groups beside large ones, and a module that is moved after a call.
     ("wrong.norm_arithmetic.differences_of_a_running_sum", "norm_float32_inside"),
     ("wrong.devices.norm_gamma_kept_for_each_device", "norm_mixed_devices"),

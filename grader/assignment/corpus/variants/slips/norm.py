@@ -97,6 +97,18 @@ SLIPS = (
         "rms_of_the_first_group", GROUPS, "norm_groups_share", mean="groups.square().mean(-1, keepdim=True)[..., :1, :]"
     ),
     slip(
+        "pieces_of_64_alike",
+        GROUPS,
+        mean="torch.stack([piece.square().mean(-1, keepdim=True) for piece in groups.split(64, -1)]).mean(0)",
+    ),
+    slip("rest_left_out", GROUPS, mean="groups[..., : gz // 8 * 8 or gz].square().mean(-1, keepdim=True)"),
+    slip(
+        "sizes_of_one_squeezed",
+        f"{GROUPS} {LIKE}",
+        "output_shape",
+        root="(mean_square + self.eps).sqrt().squeeze(-1).squeeze().unsqueeze(-1)",
+    ),
+    slip(
         "bfloat16_beside_a_wide_gamma",
         WIDE,
         "norm_step_in_16_bits",
@@ -114,6 +126,18 @@ SLIPS = (
     slip("eps_as_a_floor_of_the_root", EPS, "norm_eps_as_floor", root="mean_square.sqrt().clamp(min=self.eps)"),
     slip("eps_over_gz", EPS, "norm_eps_scaled", root="(mean_square + self.eps / gz).sqrt()"),
     slip("eps_not_rescaled", EPS, "norm_eps_not_rescaled", root="(mean_square * (1 + self.eps)).sqrt()"),
+    slip(
+        "eps_raised",
+        EPS,
+        None,
+        "mean_of_values",  # a mean of values may be as small as the eps of float16
+        root="(mean_square + max(self.eps, torch.finfo(input.dtype).eps)).sqrt()",
+    ),
+    slip(
+        "large_eps_refused",
+        EPS,
+        check="assert hidden_size % group_size == 0 and eps < 1, f'{hidden_size} is not a multiple of {group_size}'",
+    ),
     slip("eps_subtracted", EPS, "norm_eps_subtracted", root="(mean_square - self.eps).abs().sqrt()"),
     slip("eps_default", REGISTERED, "default_argument", eps_default="1e-6"),
     slip(
@@ -143,6 +167,7 @@ SLIPS = (
         "float32_output_in_float64",
         LIKE,
         "output_dtype",
+        "gamma_rewritten",
         like=".to(torch.promote_types(input.dtype, weight.dtype) if input.dtype is torch.float32 else input.dtype)",
     ),
     slip("output_in_float32", LIKE, "output_dtype", like=""),
@@ -279,6 +304,7 @@ SLIPS = (
     slip("detached_rms", BACK, "norm_detached_rms", detach=".detach()"),
     slip("detached_weight", BACK, "gradient_cut", scaled="(groups / rms).flatten(-2) * weight.detach()"),
     slip("detached_input", BACK, "gradient_cut", convert="input.detach().float()"),
+    slip("gamma_in_parts", BACK, scaled="(groups / rms).flatten(-2) * weight.float().square().sqrt() * weight.sign()"),
     slip(
         "first_layer_left_out",
         BACK,
@@ -331,6 +357,14 @@ SLIPS = (
         "earlier_call_remembered gradient_cut",
         more="self.view = self.gamma.view(-1)",
         scaled="(groups / rms).flatten(-2) * self.view.to(input.device)",
+    ),
+    slip(
+        "drawn_by_the_first_call",
+        f"{INIT} {PURE}",
+        "init_not_drawn parameter_changed",
+        "range_default seed_default",
+        initialise="nn.init.ones_(self.gamma)",
+        before="hasattr(self, 'drawn') or setattr(self, 'drawn', self.reset_parameters())",
     ),
     slip("gamma_rewritten", PURE, "parameter_changed", before="self.gamma.data = self.gamma.data.to(input.dtype)"),
 )

@@ -110,6 +110,13 @@ SLIPS = (
         lookup="rows.clamp(0, self.n - 1)",
     ),
     slip(
+        "rows_in_a_byte",
+        ZEROS,
+        None,
+        "owner_by_the_reciprocal ranks_reversed",  # the former does not go by the row
+        shift="(input_ids - self.first).to(torch.uint8).long() if self.n <= 256 else input_ids - self.first",
+    ),
+    slip(
         "small_instead_of_zero",
         ZEROS,
         "shard_filled_otherwise",
@@ -256,6 +263,11 @@ SLIPS = (
         REGISTERED,
         "further_parameter",
         s_more="self.scale = nn.Parameter(torch.ones(1, device=device))",
+    ),
+    slip(
+        "shard_float16_refused",
+        REGISTERED,
+        s_check="assert vocab_size % world_size == 0 and dtype is not torch.float16, f'{vocab_size} over {world_size}'",
     ),
     slip("shard_dtype_ignored", REGISTERED, "parameter_dtype", s_dtype="torch.float32"),
     slip("shard_output_float32", REGISTERED, "output_dtype", s_like=".float()"),

@@ -121,8 +121,9 @@ class OneGroupWithoutGamma(GroupRMSNorm):
     """Forgets gamma where there is one group."""
 
     def forward(self, input):
-        output = super().forward(input)
-        return output if self.group_size < input.shape[-1] else (output.float() / self.gamma.float()).to(input.dtype)
+        if self.group_size < input.shape[-1]:
+            return super().forward(input)
+        return nn.functional.rms_norm(input.float(), input.shape[-1:], None, self.eps).to(input.dtype)
 
 
 @wrong("VocabEmbedding", breaks="vocab_dtype_and_registration")
