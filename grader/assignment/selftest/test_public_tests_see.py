@@ -28,6 +28,9 @@ UNSEEN = {
     ("not_turned", "rotary_purity"),
     # Calls of a module remember: its tables are changed by the function.
     ("tables_in_place", "rope_buffers"),
+    ("wrong.rotary.signs_written_into_the_table", "rope_buffers"),
+    # Shows beside a module of another ratio only.
+    ("wrong.shared.tables_of_the_first_ratio", "rope_buffers"),
     # Show for four features with two angles, for a gradient of 16 bits with other tables, and between two static calls.
     ("wrong.rotary.columns_for_neighbours_of_four", "rotary_pairing_and_sign"),
     ("wrong.rotary.converted_without_gradient", "rotary_backward"),
