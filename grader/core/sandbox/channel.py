@@ -123,8 +123,8 @@ class Channel:
             if not self._write():
                 self._wait(select.POLLOUT, deadline)
 
-    def post(self, message: bytes) -> None:
-        """Send as much of one message as the other end takes now, and the rest while :meth:`receive` waits.
+    def post(self, message: bytes, before: bytes = b"") -> None:
+        """Send a message after ``before``: as much as the other end takes now, the rest while :meth:`receive` waits.
 
         So when both ends send much at once, neither blocks the other. If the other end is gone, :meth:`receive` reports
         it, after the last message from there.
@@ -132,13 +132,14 @@ class Channel:
         Raises:
             ProtocolError: If it is too large.
         """
-        self._queue(message)
+        self._queue(message, before)
         self._push()
 
-    def _queue(self, message: bytes) -> None:
-        if len(message) > MAX_BYTES:
+    def _queue(self, message: bytes, before: bytes = b"") -> None:
+        size = len(before) + len(message)
+        if size > MAX_BYTES:
             raise ProtocolError(TOO_LARGE)
-        self._unsent = memoryview(b"".join((self._unsent, _LENGTH.pack(len(message)), message)))
+        self._unsent = memoryview(b"".join((self._unsent, _LENGTH.pack(size), before, message)))
 
     def _push(self) -> None:
         try:

@@ -122,7 +122,7 @@ class Worker:
         """
         self._wait_until_ready()
         self._since = self._since or Allowance(self._waited, math.inf)
-        self._channel.post((ANEW if anew else GO_ON) + requests)
+        self._channel.post(requests, ANEW if anew else GO_ON)
 
     def replies(self, timeout_s: float, silence_s: float = math.inf, grace_s: float = 0) -> bytes:
         """The packed replies to the list that was posted first and has none yet; perhaps fewer than requests.

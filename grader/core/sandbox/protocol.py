@@ -50,7 +50,7 @@ _JSON = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=
 
 
 class Entry(NamedTuple):
-    """What a header says about one tensor; ``size`` is in bytes."""
+    """What a header says about one tensor; ``size`` is in bytes, ``offset`` in numbers before the first of a view."""
 
     dtype: torch.dtype
     device: str
@@ -58,6 +58,7 @@ class Entry(NamedTuple):
     stride: tuple[int, ...]
     size: int
     elements: int
+    offset: int
 
 
 class ProtocolError(Exception):
@@ -205,7 +206,8 @@ def _checked(name: str, device: str, shape: tuple[int, ...], stride: tuple[int, 
     if math.prod(filter(None, shape)) * DTYPES[name].itemsize > MAX_TENSOR_BYTES:
         raise ProtocolError("a tensor that is too large")
     size = _storage_bytes(DTYPES[name], shape, stride)
-    return Entry(DTYPES[name], device, shape, stride, size, math.prod(shape))
+    offset = 0 if torch.empty_strided(shape, stride, device="meta").is_contiguous() else SLICED_OFF
+    return Entry(DTYPES[name], device, shape, stride, size, math.prod(shape), offset)
 
 
 # ── Messages ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -269,7 +271,7 @@ def pack(value: Any) -> bytes:
     return _packed(tree, list(map(payload, tensors)))
 
 
-def unpack(message: bytes | bytearray) -> Any:
+def unpack(message: bytes | bytearray | memoryview) -> Any:
     """The inverse of :func:`pack`.
 
     Raises:
@@ -309,7 +311,7 @@ def _tensor(entry: Entry, read: Callable[[int], bytearray]) -> Tensor:
 
     One that is not contiguous becomes a view into a larger tensor, as a slice is: it does not begin where memory does.
     """
-    dtype, device, shape, stride, size, _ = entry
+    dtype, device, shape, stride, size, _, offset = entry
     data = read(size)
     try:
         if size == 0:
@@ -317,7 +319,6 @@ def _tensor(entry: Entry, read: Callable[[int], bytearray]) -> Tensor:
         # A byte other than 0 and 1 is no valid boolean, so booleans are read as numbers and compared with 0.
         flat = torch.frombuffer(data, dtype=torch.uint8 if dtype is torch.bool else dtype)
         flat = flat != 0 if dtype is torch.bool else flat
-        offset = 0 if flat.as_strided(shape, stride).is_contiguous() else SLICED_OFF
         flat = torch.cat((flat.new_zeros(offset), flat)) if offset else flat
         return (flat if device == "cpu" else flat.to(device)).as_strided(shape, stride, offset)
     except (RuntimeError, AssertionError):  # a device that this machine does not have

@@ -54,7 +54,7 @@ def serve(fd: int, make: Make, *, gpus: bool = False) -> None:
         operations = make(files, channel)
         while True:
             message = channel.receive()
-            how, requests = bytes(message[:1]), iter(unpack(message[1:]))
+            how, requests = bytes(message[:1]), iter(unpack(memoryview(message)[1:]))
             if how == ANEW:
                 operations.forget()
                 renew()
