@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial, reduce
-from itertools import combinations, permutations
+from itertools import combinations
 
 import torch
 from torch import Tensor
@@ -129,9 +129,13 @@ def _told_parts(ropes: Ropes, turned: Tensor) -> Message | None:
 
 def _told_mixed(ropes: Ropes, turned: Tensor) -> Message | None:
     """Which ratios' cosines and sines were used, for messages, if these are two ratios."""
-    for cosines, sines in permutations(RATIOS_READ, 2):
-        if ropes.same(turned, ropes.by_contract(cosines, len(turned), sines)):
-            return say(OF_TWO_RATIOS, cosines=cosines, sines=sines)
+    first = RATIOS_READ[0]
+    cosines = torch.stack([ropes.by_contract(ratio, len(turned), first) for ratio in RATIOS_READ])
+    sines = torch.stack([ropes.by_contract(first, len(turned), ratio) for ratio in RATIOS_READ]) - cosines[0]
+    errors = error_in_ulp(turned, cosines.unsqueeze(1) + sines, ropes.scale, torch.float32)  # [cosines, sines, s, hd]
+    for one, other in (errors <= SAME_LIMIT).flatten(2).all(-1).nonzero().tolist():
+        if one != other:
+            return say(OF_TWO_RATIOS, cosines=RATIOS_READ[one], sines=RATIOS_READ[other])
     return None
 
 
