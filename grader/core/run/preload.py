@@ -19,4 +19,5 @@ gc.disable()  # to look for garbage while torch is imported takes a seventh of t
 from grader.core.judge import judge as judge  # noqa: E402 - imported once the signals are set
 
 gc.freeze()  # a judge need not look through all that, and so does not copy its pages
+gc.set_threshold(10_000)  # as in workers: the replies to one list alone are more than Python's 700
 gc.enable()
