@@ -177,12 +177,8 @@ def check_quarter(student: Student, dim: int, device: str, shape: tuple[int, int
         raise fault.with_more(*told, *told_module(student, device)) from None
 
 
-def quarter_by_contract(student: Student, dim: int, device: str) -> None:
-    check_quarter(student, dim, device, ONE)
-
-
 @pytest.mark.rubric("rotary_pairing_and_sign")
-@contract_first(quarter_by_contract, "rotary_broadcast")
+@contract_first(partial(check_quarter, shape=ONE), "rotary_broadcast")
 @pytest.mark.parametrize("dim", [2, 4, 8])
 def test_a_quarter_turn_moves_each_pair(student: Student, dim: int, device: str) -> None:
     """Of one vector alone; if only several at once are turned, of these."""
@@ -212,12 +208,8 @@ def check_pairs(
         raise fault.with_more(*told_places(output, expected), told_pairs(output, x, cos, sin), *alone) from None
 
 
-def pairs_by_contract(student: Student, dim: int, device: str) -> None:
-    check_pairs(student, dim, device, ONE)
-
-
 @pytest.mark.rubric("rotary_pairing_and_sign")
-@contract_first(pairs_by_contract, "rotary_broadcast")
+@contract_first(partial(check_pairs, shape=ONE), "rotary_broadcast")
 @pytest.mark.parametrize("dim", PAIRED)
 def test_pairs_turn_by_their_angles(student: Student, dim: int, device: str) -> None:
     check_pairs(student, dim, device, rotation(student).shape)

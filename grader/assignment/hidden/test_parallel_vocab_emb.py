@@ -323,15 +323,11 @@ def check_mostly_answered(student: Student, call: Call, device: str) -> None:
         in_mode(partial(check, answered), call.training)
 
 
-def one_row_by_contract(student: Student, device: str) -> None:
-    check_all_ids(student, VOCAB, device)
-
-
 SUM = say("sum of all outputs for world_size={world_size}, {n} ids in one call")
 
 
 @pytest.mark.rubric("shard_zeros_elsewhere")
-@contract_first(one_row_by_contract, *OTHERS)
+@contract_first(partial(check_all_ids, world=VOCAB), *OTHERS)
 def test_a_rank_with_one_row_gives_zero_elsewhere(student: Student, device: str) -> None:
     """As many ranks as ids: code that looks up some row for foreign ids must take one that every shard has."""
     check_zeros(student, [call.rank for call in of_world(ZEROS, VOCAB)], VOCAB, device)
