@@ -168,7 +168,7 @@ class Calls(NamedTuple):
     """A history of a module. Every two values of two axes meet in some row of ``CALLS``, but for ``between``.
 
     Of calls with fewer positions than the tables have, as many, and more, a static module has any two in a row, a
-    dynamic one any three that are not alike.
+    dynamic one any three that are not alike. After two growths, one call needs more than the first had left.
     """
 
     ratio: int
@@ -229,7 +229,7 @@ CALLS = (
     Calls(3, (LONGER, 18, 5, MIDDLE, 18), dynamic=False, training=False, between=MOVING),
     Calls(
         1,
-        (6, 1, 6, MIDDLE, 5, LONG, 48, 13, LONGER, 61),
+        (6, 1, 6, MIDDLE, 5, LONG, 48, 25, LONGER, 61),
         dynamic=True,
         training=True,
         recording=False,
