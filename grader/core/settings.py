@@ -65,7 +65,7 @@ DISTRIBUTIONS = ("torch", "pytest", "pydantic", "pyseccomp", "landlockpy")
 SECURITY_MODULES = Path("/sys/kernel/security/lsm")
 USER_NAMESPACES = Path("/proc/sys/user/max_user_namespaces")
 GPUS = Path("/proc/driver/nvidia")
-MOST_ON_GPUS = 4  # judges: sixteen on one GPU waited for it longer than they computed
+MOST_ON_GPUS = 4  # judges: with sixteen on one GPU, requests timed out while they waited for it
 
 Conditions = Mapping[str, str]
 

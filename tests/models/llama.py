@@ -40,7 +40,7 @@ def weights(file: Any, *names: str) -> Tensor:
 class Llama:
     """Predicts the next token from those before it, with the weights of a ``gguf.GGUFReader``.
 
-    ``progress`` is told the share of them that is read, from time to time.
+    ``progress`` is called from time to time, with the share of the weights that has been read.
 
     Attributes:
         sizes: Of the model.
