@@ -117,7 +117,7 @@ class Assignment:
         engine = [path for path in core.rglob("*.py") if path.relative_to(core).parts[0] not in NOT_DECIDING_IN_CORE]
         engine += [*(PACKAGE / "shared").rglob("*.py"), PACKAGE / "testing.py"]
         parts = self.folder.rglob("*.py")
-        sources = [path for path in parts if not set(path.relative_to(self.folder).parts) & {*NOT_DECIDING}]
+        sources = [path for path in parts if Path(path.relative_to(self.folder).parts[0]).stem not in NOT_DECIDING]
         digest = hashlib.sha256(self.rubric.deciding.encode())
         for root, paths in ((PACKAGE, engine), (self.root, [*sources, *self.solution_paths()])):
             for path in sorted(paths):

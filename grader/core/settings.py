@@ -2,7 +2,7 @@
 
 An earlier result is used again only if nothing has changed that its report depends on. A judge finds out which devices
 and layers of isolation it has only when it starts, which takes seconds. So conditions compare what decides them
-instead, such as versions and the processor. This module does not import torch, so that the coordinator starts at once.
+instead, such as versions and the processor. This module does not import torch, so that the command starts at once.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from grader.core.assignment import Assignment
 from grader.core.intake.submission import Submission
 from grader.core.judge import judge
 from grader.core.judge.judge import Judge
+from grader.core.judge.student import Student
 from grader.core.results.outcome import Outcome
 from grader.core.results.report import Report
 from grader.core.sandbox.launch import Zygote
@@ -148,6 +149,14 @@ def test_a_hang_costs_its_properties_only(judges: Judges, assignment: Assignment
     report = hasty.grade(submission(edited(HANGS)))
     assert lost(report) == {"swiglu_gate": Outcome.TIMED_OUT}
     assert report.properties["swiglu_gate"].hint.startswith("你的代码没有按时给出结果")
+
+
+def test_a_rubric_may_not_ask_for_a_name_of_the_graders_own(
+    assignment: Assignment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Student, "SwiGLU", None, raising=False)
+    with pytest.raises(CannotGrade, match=r"^the rubric asks for 'SwiGLU', a name of the grader's in hidden tests"):
+        Judge(Settings(assignment, device="cpu"))
 
 
 def test_a_reference_that_fails_stops_everything(assignment: Assignment, monkeypatch: pytest.MonkeyPatch) -> None:

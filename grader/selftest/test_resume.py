@@ -325,6 +325,8 @@ def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
         ("grader/core/run/judge_process.py", True),
         ("ref/swiglu.py", True),
         ("grader/assignment/corpus/variants/wrong/swiglu.py", False),
+        ("grader/assignment/demo.py", False),
+        ("grader/assignment/hidden/demo.py", True),
         ("grader/core/cli/grade.py", False),
         ("grader/core/export/table.py", False),
     ],

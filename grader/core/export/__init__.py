@@ -1,1 +1,1 @@
-"""From reports to the files that gradebooks take, one small file for each format."""
+"""From grades to rows, to CSV, and to what an export leaves out; extras add the formats of platforms."""

@@ -1,1 +1,1 @@
-"""Decisions about grades: a file beside the reports, which grading reads and never changes."""
+"""From reports to grades: who a submission belongs to, and what it is worth by the late policy and by decisions."""

@@ -95,7 +95,11 @@ class Judge:
         With a GPU, judge it in a worker too: only a trial tells whether the GPU's driver starts within the limits.
         """
         solution = self._assignment.solution()
-        self._require_full_marks(rehearse(self._tests, self._student(solution, InProcessWorker)))
+        reference = self._student(solution, InProcessWorker)
+        asked_for = {name for task in self._rubric.tasks for name in task.names}
+        if taken := sorted(asked_for.intersection(dir(reference))):
+            raise CannotGrade(f"the rubric asks for {taken[0]!r}, a name of the grader's in hidden tests; rename it.")
+        self._require_full_marks(rehearse(self._tests, reference))
         if on_gpus(self._devices):
             lender = Lender(self._zygote.start)
             self._require_full_marks(run_tests(self._tests, self._student(solution, lender.start), lender))

@@ -64,7 +64,7 @@ def opened(folder: Path) -> Iterator[sqlite3.Connection]:
 
 @contextlib.contextmanager
 def reading(folder: Path) -> Iterator[sqlite3.Connection]:
-    """Open the ledger that is in a folder to read from it; its file stays as it is.
+    """Open the ledger that is in a folder to read from it; first, what a killed run has left beside it is merged.
 
     Raises:
         LedgerError: If a run is under way, or the file is not a ledger of this version.
