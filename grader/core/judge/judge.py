@@ -78,9 +78,8 @@ class Judge:
         try:
             self._tests = HiddenTests(self._assignment, self._devices, settings.seed, self._rubric.properties)
             self._tests_sha256 = self._assignment.code_sha256()
+            self._tests.remembers = settings.remember
             self._rehearse()
-            if not settings.remember:
-                self._tests.forget_passes()
             if self.isolation.level < settings.required_level:
                 raise CannotGrade(
                     f"isolation here is {self.isolation}, weaker than required. `grader doctor` shows what is missing."
