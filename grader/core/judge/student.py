@@ -81,8 +81,6 @@ class Student:
         self.has_read = False  # whether a verdict follows from more than replies: from a reading, or from the text
         self.turns = True  # whether a constructor that refuses its sizes is asked again
 
-    # ── What tests call ─────────────────────────────────────────────────────────────────────────────────────────────
-
     def __getattr__(self, name: str) -> StudentName:
         """The student's class or function of that name.
 
@@ -225,8 +223,6 @@ class Student:
         self.excuses, self.read = [], []
         self._numbers = count()
 
-    # ── What a replay needs ────────────────────────────────────────────────────────────────────────────────────
-
     def met_through(self, start_worker: StartWorker) -> Student:
         """The same submission with another kind of worker; of what is known already, it shares only the readings."""
         student = Student(self.files, start_worker, self._rubric, self._limits, self._condemned)
@@ -279,8 +275,6 @@ class Student:
     def gives_up(self, names: Iterable[str]) -> bool:
         """Whether one of the names has hung, has used up its time, or is in a file that cannot be imported."""
         return any(name in self.import_faults or self.time.is_over(name) for name in names)
-
-    # ── How requests reach a worker ─────────────────────────────────────────────────────────────────────────────────
 
     def construct(self, name: str, arguments: dict[str, Any]) -> StudentModule:
         """Construct an object of the student's class ``name``; it happens at the next request for a value."""

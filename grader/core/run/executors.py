@@ -8,11 +8,11 @@ from __future__ import annotations
 import os
 import threading
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from typing import Self
 
 from grader.core.extras import extra
 from grader.core.intake.submission import Submission
@@ -154,7 +154,7 @@ CHOICES = f"{LOCAL}, tcp://HOST:PORT, tls://HOST:PORT or {SLURM}"
 PARTING_S = 0.5  # for threads to notice that their jobs have been abandoned, and to end their judges
 
 
-class Executor(ABC):
+class Executor(AbstractContextManager["Executor"]):
     """Runs jobs, each by :meth:`JudgePool.grade`; when its ``with`` block ends, jobs that are left are abandoned.
 
     An executor that can run nothing any more cancels all of its futures, and those of jobs that are submitted later.
@@ -177,12 +177,6 @@ class Executor(ABC):
     @abstractmethod
     def submit(self, job: Job) -> Future[Report | Failure]:
         """Have a job run."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    @abstractmethod
-    def __exit__(self, *_: object) -> None: ...
 
 
 class LocalExecutor(Executor):
