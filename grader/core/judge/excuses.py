@@ -22,19 +22,6 @@ Test = Callable[..., None]
 
 
 @dataclass(frozen=True)
-class Excuse:
-    """A fault that does not count in its case, because other properties charge for it.
-
-    Attributes:
-        fault: The verdict by the contract.
-        charges: For each difference from the contract, the properties of which one has to have lost its points.
-    """
-
-    fault: StudentFault
-    charges: Charges
-
-
-@dataclass(frozen=True)
 class Reading:
     """What a submission does, field by field; the default of each field is what the contract asks for.
 

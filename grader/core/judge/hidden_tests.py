@@ -160,7 +160,7 @@ def _result(test: pytest.Item, student: Student, error: BaseException | None) ->
 
     if isinstance(error, StudentFault):
         return failed(error)
-    excuses = tuple((partial(failed, excuse.fault), excuse.charges) for excuse in student.excuses)
+    excuses = tuple((partial(failed, fault), charges) for fault, charges in student.excuses)
     if error is None:
         error_ulp, limit_ulp = max(PASSED.get(), key=lambda pair: pair[0] / pair[1], default=(None, None))
         return result(Outcome.PASSED, error_ulp=error_ulp, limit_ulp=limit_ulp, excuses=excuses)

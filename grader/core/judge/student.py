@@ -11,12 +11,13 @@ from itertools import count
 from typing import Any, TypeVar
 
 from grader.core.messages import say
+from grader.core.results.outcome import Charges
 from grader.core.rubric import Rubric
 from grader.core.sandbox.handle import Operation, Request, WorkerFailed, WorkerLike
 from grader.core.sandbox.limits import Limits
 
 from .devices import with_imports
-from .excuses import Excuse, Reading
+from .excuses import Reading
 from .faults import Crashed, InvalidReply, MemoryExceeded, StudentFault, TimedOut, fault_from_reply
 from .student_objects import StudentModule, StudentName
 from .time_left import TimeLeft
@@ -75,7 +76,7 @@ class Student:
         self.seed = 0  # of the run
         self.sha256 = hashlib.sha256(repr(sorted(files.items())).encode()).hexdigest()
         self.property_id = ""  # the property that is judged
-        self.excuses: list[Excuse] = []  # of the present case
+        self.excuses: list[tuple[StudentFault, Charges]] = []  # of the present case; see :meth:`excuse`
         self.read: list[Reading] = []  # the readings that the present case has used
         self.in_vain: set[str] = set()  # properties of which something has failed alone, too
         self.has_read = False  # whether a verdict follows from more than replies: from a reading, or from the text
@@ -189,7 +190,7 @@ class Student:
             fault: The verdict that counts if they do not.
             charges: Of each of these groups of properties, one has to have lost its points in the same report.
         """
-        self.excuses.append(Excuse(fault, charges))
+        self.excuses.append((fault, charges))
 
     def charge_in_one_property(self, name: str, fault: StudentFault) -> None:
         """Pass over a call that has returned several values, or refused good sizes, except in one property.
