@@ -239,8 +239,9 @@ def test_sending_to_nobody_is_a_peer_that_is_gone() -> None:
     ours, theirs = socket.socketpair()
     theirs.close()
     channel = Channel(ours.detach())
+    channel.send(b"hello")
     with pytest.raises(PeerClosed, match=r"^$"):
-        channel.send(b"hello")
+        channel.receive()
     channel.close()
 
 

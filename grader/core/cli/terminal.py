@@ -205,13 +205,7 @@ def choose(assignment: Assignment) -> None:
 
 
 def chosen() -> Assignment:
-    """The assignment that was chosen last.
-
-    Raises:
-        LookupError: If none was chosen.
-    """
-    if not _chosen:
-        raise LookupError("no assignment was chosen: call choose(ASSIGNMENT) before any command")
+    """The assignment that was chosen last."""
     return _chosen[0]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache, reduce
+from functools import lru_cache
 from pathlib import PurePosixPath
 
 from grader import SUBMITTED
@@ -31,13 +31,12 @@ def lacking(text: str, names: Sequence[str]) -> Message | None:
     """
     found = _bound(text)
     if names and not (any(name in text for name in names) if found is None else found.more or found.names & {*names}):
-        return say("{path} does not define {names}", names=reduce(_and_no, names[1:], quoted(names[0])))
+        none = quoted(names[0])
+        for name in names[1:]:
+            none = say("{first} or {other}", first=none, other=name)
+        return say("{path} does not define {names}", names=none)
     stub = "NotImplementedError" in text if found is None else found.stub
     return STUB if stub else None
-
-
-def _and_no(first: Message, other: str) -> Message:
-    return say("{first} or {other}", first=first, other=other)
 
 
 def defined(text: str, names: Iterable[str]) -> list[str]:

@@ -154,7 +154,8 @@ class Judging:
         if not self._plain and self._pass(prop, cases):
             self._standing |= cases
         elif before is None or not before.are_whole or self._student.gives_up(before.recording.names):
-            if not self._cannot_be_imported(prop):
+            recording = self._hidden.recordings.get(prop)
+            if recording is None or not self._student.lacks(recording.names):  # a file that fails to import is no hang
                 lender.end_idle()
             self.ask(prop, before)
         elif self._plain or not cases:
@@ -164,11 +165,6 @@ class Judging:
             self._in_doubt |= not self._is_confirmed(before, lender)
             if not self._is_decided(prop):
                 self.ask(prop, before)
-
-    def _cannot_be_imported(self, prop: str) -> bool:
-        """Whether the replay skipped a property, or cut it short, only because one of its files cannot be imported."""
-        recording = self._hidden.recordings.get(prop)
-        return recording is not None and self._student.lacks(recording.names)
 
     def _is_confirmed(self, before: Replies, lender: Lender) -> bool:
         """Whether another worker answers as in the replay, for cases that need no other request."""

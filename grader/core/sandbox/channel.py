@@ -108,16 +108,11 @@ class Channel:
         os.close(self._fd)
 
     def send(self, message: bytes) -> None:
-        """Send one message, however long the other end takes to read it.
-
-        Raises:
-            ProtocolError: If it is too large.
-            PeerClosed: If the other end is gone.
-        """
-        self._queue(message)
+        """Post a message, and wait until the other end has taken all of it, or is gone."""
+        self.post(message)
         while self._unsent:
-            if not self._write():
-                self._wait(select.POLLOUT, None)
+            self._wait(select.POLLOUT, None)
+            self._push()
 
     def post(self, message: bytes, before: bytes = b"") -> None:
         """Send a message after ``before``: as much as the other end takes now, the rest while :meth:`receive` waits.
@@ -128,19 +123,19 @@ class Channel:
         Raises:
             ProtocolError: If it is too large.
         """
-        self._queue(message, before)
-        self._push()
-
-    def _queue(self, message: bytes, before: bytes = b"") -> None:
         size = len(before) + len(message)
         if size > MAX_BYTES:
             raise ProtocolError(TOO_LARGE)
         self._unsent = memoryview(b"".join((self._unsent, _LENGTH.pack(size), before, message)))
+        self._push()
 
     def _push(self) -> None:
+        """Send as much as the other end takes now; nothing more if it is gone."""
         try:
-            self._write()
-        except PeerClosed:
+            self._unsent = self._unsent[os.write(self._fd, self._unsent) :] or NOTHING
+        except BlockingIOError:
+            pass
+        except (BrokenPipeError, ConnectionResetError):
             self._unsent = NOTHING
 
     def receive(self, allowance: Allowance | None = None, so_far: int = 0) -> bytearray:
@@ -155,16 +150,6 @@ class Channel:
         if so_far + size > MAX_BYTES:
             raise ProtocolError(TOO_LARGE)
         return self._read(size, allowance)
-
-    def _write(self) -> bool:
-        """Send as much as the other end takes now; False if that is nothing."""
-        try:
-            self._unsent = self._unsent[os.write(self._fd, self._unsent) :] or NOTHING
-        except BlockingIOError:
-            return False
-        except (BrokenPipeError, ConnectionResetError):
-            raise PeerClosed from None
-        return True
 
     def _read(self, size: int, allowance: Allowance | None) -> bytearray:
         data = bytearray(size)
