@@ -134,10 +134,7 @@ def grade(
         prepare(out)
         run = None
         try:
-            with (
-                ending(out, EXIT_GRADER_ERROR, FULL),
-                opened(out) as connection,
-            ):
+            with ending(out, EXIT_GRADER_ERROR, FULL), opened(out) as connection:
                 run = Run(out, connection, candidates, settings, reader, not resume, replace_class, every_attempt)
                 note(out, paths, source, roster, every_attempt, replace_class, candidates)
                 _say_what_is_known(run)

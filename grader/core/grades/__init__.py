@@ -1,1 +1,1 @@
-"""Decisions about grades: a file beside the reports, which grading reads and never changes."""
+"""From reports to grades: a class as graded, the people in it, and the place where decisions come in."""

@@ -235,14 +235,10 @@ def exercise(device: str) -> None:
 
     So whatever Python and torch import, initialise or cache at first use is there before a worker is forked.
     """
-    requests, replies, operations = Message(), Message(), Operations(FILES)
-    for request in exercise_requests(device):
-        requests.add(request)
-    for request in unpack(requests.packed()):
-        replies.add(operations.perform(request))
+    operations = Operations(FILES)
+    unpack(_replies(operations, iter(unpack(pack(exercise_requests(device)))), len))
     operations.forget()
-    unpack(replies.packed())
     try:
-        replies.add(object())
+        pack(object())
     except ProtocolError:
         str(torch.ones(2).to(device))
