@@ -38,7 +38,7 @@ from grader.core.run.class_run import Run
 from grader.core.settings import Settings
 from grader.lab.processes import cpu_s, descendants, memory_mib
 
-SETTINGS = Settings(ASSIGNMENT, device="cpu", language="en")
+SETTINGS = Settings(ASSIGNMENT, device="cpu")
 TORCH, PLAIN = "import torch", "(a) plain pytest, a new process for each submission"
 ROUNDS = 3
 PLAIN_S, PLAINLY = 30, 2  # plain pytest: its time limit, and on how many submissions of a kind it is measured

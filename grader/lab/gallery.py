@@ -66,7 +66,7 @@ def graded(variants: Mapping[str, Variant], jobs: int) -> dict[str, Report]:
     """The report of each variant, by name."""
     submissions = (Submission(name, dict(variant.files)) for name, variant in variants.items())
     with LocalExecutor(jobs) as executor:
-        results = grade_all(submissions, Settings(ASSIGNMENT, language="en"), executor)
+        results = grade_all(submissions, Settings(ASSIGNMENT), executor)
         followed = follow(results, "wrong variants", len(variants), ERR)
         return {report.submission.id: report for report in followed}
 

@@ -6,7 +6,6 @@ import contextlib
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
@@ -150,7 +149,7 @@ def grade_waiting(run: Run, settings: Settings, executor: str, jobs: int) -> Non
     """Grade the submissions that are left; each report is written and entered in the ledger as it comes."""
     with (
         open_executor(executor, jobs) as pool,
-        contextlib.closing(grade_all(run.submissions(), replace(settings, language="en"), pool)) as graded,
+        contextlib.closing(grade_all(run.submissions(), settings, pool)) as graded,
     ):
         if pool.notice:
             warn(pool.notice, "yellow")

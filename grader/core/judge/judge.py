@@ -209,7 +209,7 @@ class Judge:
                 command=self._settings.command,
             ),
         )
-        return viewed(report, self._assignment, self._settings.only, self._settings.language)
+        return viewed(report, self._assignment, self._settings.only)
 
     @property
     def isolation(self) -> Isolation:

@@ -217,13 +217,9 @@ class Judging:
     def _answers_otherwise(self, replay: Replay, lender: Lender) -> bool:
         """Whether a new worker gives other answers to some cases of one property in each task that has passed."""
         key = f"{self._hidden.run_seed} {self._student.sha256}"
-        sample: dict[str, Replies] = {}
-        tasks = set[str]()
-        for prop in shuffled((prop for prop in self._tests if self._pass(prop, self._replayed[prop])), key):
-            task, before = self._hidden.task_of(prop), self._replies[prop]
-            if task not in tasks and before is not None:
-                tasks.add(task)
-                sample[prop] = before
+        passed = shuffled((prop for prop in self._tests if self._pass(prop, self._replayed[prop])), key)
+        chosen = {self._hidden.task_of(prop): prop for prop in reversed(passed)}.values()  # the first one of each task
+        sample = {prop: before for prop in passed if prop in chosen and (before := self._replies[prop])}
         return bool(sample) and not replay.answers_alike(sample, key, lender.start)
 
     def _without_trust(self, hopeful: Sequence[str], lender: Lender) -> Results:

@@ -244,10 +244,7 @@ class Student:
             with suppress(StudentFault):
                 other._load(name)
         other.start_afresh()
-        first, again = (
-            {name: type(fault) for name, fault in student.import_faults.items()} for student in (self, other)
-        )
-        return first == again
+        return all(type(other.import_faults.get(name)) is type(fault) for name, fault in self.import_faults.items())
 
     def announce(self, property_id: str) -> None:
         """Say which property is judged next."""
