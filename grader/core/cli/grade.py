@@ -36,9 +36,7 @@ from grader.core.settings import MOST_ON_GPUS, Settings, judges_at_once
 from .export import next_step
 from .show import late_terms, print_class
 from .terminal import (
-    ERR,
     EXIT_GRADER_ERROR,
-    OUT,
     chosen,
     describe,
     ending,
@@ -154,7 +152,7 @@ def grade_waiting(run: Run, settings: Settings, executor: str, jobs: int) -> Non
         if pool.notice:
             warn(pool.notice, "yellow")
         title = f"grading with {jobs} jobs"
-        for _ in follow(map(run.save, graded), title, len(run.waiting), ERR, _told):
+        for _ in follow(map(run.save, graded), title, len(run.waiting), _told):
             pass
 
 
@@ -183,7 +181,7 @@ def _say_what_is_known(run: Run) -> None:
 
 def _show(out: Path, run: Run, entries: Sequence[Entry], practice: Mapping[str, Practice], language: str) -> None:
     """Show the table, and say what went wrong."""
-    print_class(entries, OUT, language)
+    print_class(entries, language)
     for isolation in sorted({environment.isolation for environment in run.environments}):
         if not {"landlock", "namespaces"} & set(isolation.split("+")):
             warn(f"isolation is only {isolation!r}; `grader doctor` shows what is missing.", "yellow")

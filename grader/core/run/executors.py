@@ -13,6 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from typing import Self
 
 from grader.core.extras import extra
 from grader.core.intake.submission import Submission
@@ -177,6 +178,9 @@ class Executor(AbstractContextManager["Executor"]):
     @abstractmethod
     def submit(self, job: Job) -> Future[Report | Failure]:
         """Have a job run."""
+
+    def __enter__(self) -> Self:
+        return self
 
 
 class LocalExecutor(Executor):
