@@ -270,10 +270,7 @@ class Operations:
 
     def _held(self, target: int, sizes: list[int]) -> list[Tensor]:
         """The tensors that hold the first of these sizes that the module has: one tensor, or equal pieces."""
-        for size in sizes:
-            if tensors := self._holding(target, size):
-                return tensors
-        return []
+        return next(filter(None, (self._holding(target, size) for size in sizes)), [])
 
     def _holding(self, target: int, size: int) -> list[Tensor]:
         """The tensor that holds ``size`` numbers, or the equal pieces that do: parameters, buffers or plain attributes.
