@@ -96,11 +96,6 @@ class Assignment:
 
     def solution(self) -> dict[str, str]:
         """The reference as a submission: path to source text."""
-        return dict(self._solution)
-
-    @cached_property
-    def _solution(self) -> dict[str, str]:
-        """Read once: each of a thousand variants begins with it."""
         return dict(_as_submitted(self.solution_paths(), self.root / "ref"))
 
     def stubs(self) -> dict[str, str]:

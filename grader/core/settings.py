@@ -38,7 +38,7 @@ class Settings:
         device: ``cpu``, ``cuda``, or ``auto`` for the CPU and a second device, which is simulated if there is no GPU.
         only: The id of the one task to grade, or None for all tasks.
         seed: The seed of the generated inputs.
-        language: The language of titles and hints, ``en`` or ``zh``.
+        language: In which the command writes reports, ``en`` or ``zh``; those of judges are in English.
         limits: The time and memory that a submission may use.
         required_level: The lowest level of isolation under which anything is graded.
         without: Layers of isolation to leave out.

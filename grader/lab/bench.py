@@ -29,7 +29,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from grader.assignment import ASSIGNMENT
-from grader.core.cli.terminal import ERR, follow, in_one_line
+from grader.core.cli.terminal import follow, in_one_line
 from grader.core.intake.discover import discover
 from grader.core.intake.reading_process import Reader
 from grader.core.intake.submission import Submission
@@ -38,7 +38,7 @@ from grader.core.run.class_run import Run
 from grader.core.settings import Settings
 from grader.lab.processes import cpu_s, descendants, memory_mib
 
-SETTINGS = Settings(ASSIGNMENT, device="cpu", language="en")
+SETTINGS = Settings(ASSIGNMENT, device="cpu")
 TORCH, PLAIN = "import torch", "(a) plain pytest, a new process for each submission"
 ROUNDS = 3
 PLAIN_S, PLAINLY = 30, 2  # plain pytest: its time limit, and on how many submissions of a kind it is measured
@@ -116,7 +116,7 @@ def by_kind(size: int) -> tuple[dict[str, tuple[int, Cost, Cost]], Cost]:
     """For each kind in the class: how many, the cost of one, and by plain pytest; then the cost of one in the class."""
     members, kinds = ASSIGNMENT.part("corpus.as_handed_in").a_class(size), {}
     names = sorted({member.kind for member in members})
-    for kind in follow(names, "the class, by kind", len(names), ERR):
+    for kind in follow(names, "the class, by kind", len(names)):
         works = [member.files for member in members if member.kind == kind]
         plainly = [plain(files) for files in works[:PLAINLY]]
         kinds[kind] = len(works), run_class(works, 1)[1], middle(plainly)
@@ -169,7 +169,7 @@ def in_rounds(solved: Path, rows: dict[str, list[Cost]]) -> tuple[list[tuple[flo
     recorded = [recording.packed for recording in tests.recordings.values()]
     unpacked = list(map(unpack, recorded))
     runs = []
-    for _ in follow(range(ROUNDS), "rounds of all steps", ROUNDS, ERR):
+    for _ in follow(range(ROUNDS), "rounds of all steps", ROUNDS):
         rows[TORCH].append(python("-c", "import torch"))
         rows["make test"].append(python("-m", "tests", cwd=solved))
         rows[PLAIN].append(plain(files))

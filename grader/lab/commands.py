@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from grader import REPOSITORY
-from grader.core.cli.terminal import ERR, EXIT_GRADER_ERROR, chosen, fail, follow, needing, prepare, say, writing
+from grader.core.cli.terminal import EXIT_GRADER_ERROR, chosen, fail, follow, needing, prepare, say, writing
 from grader.core.results.files import write_zip
 from grader.core.rubric import LANGUAGES
 
@@ -30,7 +30,7 @@ def verify(
     results: list[Result] = []
     with writing(out):
         for round_ in rounds(chosen(), range(seeds), all_styles):
-            for result in follow(judged(round_, jobs), round_.title, len(round_.items), ERR):
+            for result in follow(judged(round_, jobs), round_.title, len(round_.items)):
                 if result.problem:
                     where = result.isolation if isinstance(result, Attempt) else f"seed {result.seed}"
                     say(f"✗ {result.name}, {where}: {result.problem}", "red")

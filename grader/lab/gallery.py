@@ -16,7 +16,7 @@ import typer
 
 from grader.assignment import ASSIGNMENT
 from grader.assignment.corpus.variants import all_variants
-from grader.core.cli.terminal import ERR, follow, in_one_line
+from grader.core.cli.terminal import follow, in_one_line
 from grader.core.intake.submission import Submission
 from grader.core.pages.render import templates
 from grader.core.results.outcome import Outcome
@@ -66,8 +66,8 @@ def graded(variants: Mapping[str, Variant], jobs: int) -> dict[str, Report]:
     """The report of each variant, by name."""
     submissions = (Submission(name, dict(variant.files)) for name, variant in variants.items())
     with LocalExecutor(jobs) as executor:
-        results = grade_all(submissions, Settings(ASSIGNMENT, language="en"), executor)
-        followed = follow(results, "wrong variants", len(variants), ERR)
+        results = grade_all(submissions, Settings(ASSIGNMENT), executor)
+        followed = follow(results, "wrong variants", len(variants))
         return {report.submission.id: report for report in followed}
 
 

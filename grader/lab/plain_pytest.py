@@ -27,7 +27,7 @@ class PlainPlugin(Plugin):
 
     def __init__(self, files: Mapping[str, str]) -> None:
         """Take a submission, path to source text."""
-        super().__init__(("cpu",), 0, frozenset(ASSIGNMENT.rubric.properties), None)
+        super().__init__(("cpu",), 0, ASSIGNMENT.rubric.properties)
         self._student = Student(files, InProcessWorker, ASSIGNMENT.rubric, Limits())
 
     @pytest.hookimpl(tryfirst=True)

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from grader.core.judge.cases import MOST_BYTES, Latest, generator, integers, kept, normal, signs, uniform
+from grader.core.judge.cases import MOST_BYTES, generator, integers, kept, normal, signs, uniform
 from grader.core.judge.compare import (
     DTYPES,
     check_close,
@@ -296,17 +296,6 @@ def test_large_tensors_are_not_looked_up() -> None:
     for x in (torch.zeros(MOST_BYTES // 4 + 1), torch.zeros(MOST_BYTES // 4 + 1)):
         doubled(x)
     assert len(asked) == 2
-
-
-def test_the_latest_entries_are_those_used_last() -> None:
-    latest: Latest[str, int] = Latest(2)
-    for number, key in enumerate("abac"):
-        assert latest.recall(key) == (0 if number == 2 else None)
-        latest.keep(key, number)
-    assert dict(latest) == {"a": 2, "c": 3}
-    latest.most = 0
-    latest.keep("d", 4)
-    assert latest.recall("d") is None
 
 
 @pytest.mark.parametrize(

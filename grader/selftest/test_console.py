@@ -18,6 +18,7 @@ from rich.text import Text
 from grader import REPOSITORY
 from grader.__main__ import app
 from grader.core.cli import show
+from grader.core.cli import terminal as command_line
 from grader.core.cli.show import print_class, print_report, print_statistics
 from grader.core.cli.terminal import ending, follow, needing
 from grader.core.results.database import LedgerError
@@ -30,22 +31,24 @@ from grader.selftest.term import lab_tool, refused
 
 
 @pytest.mark.parametrize(("terminal", "parts"), [(True, ("grading", "2/3")), (False, ("[1/3] a told", "[2/3] b told"))])
-def test_progress_says_what_is_done(terminal: bool, parts: tuple[str, ...]) -> None:
+def test_progress_says_what_is_done(terminal: bool, parts: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     screen = Console(file=io.StringIO(), force_terminal=terminal, width=120)
-    assert list(follow(iter("ab"), "grading", 3, screen, "{} told".format)) == ["a", "b"]
+    monkeypatch.setattr(command_line, "ERR", screen)
+    assert list(follow(iter("ab"), "grading", 3, "{} told".format)) == ["a", "b"]
     shown = screen.file.getvalue()  # type: ignore[attr-defined] # a StringIO
     assert all(part in shown for part in parts)
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_nothing_is_wider_than_the_terminal(language: str) -> None:
+def test_nothing_is_wider_than_the_terminal(language: str, monkeypatch: pytest.MonkeyPatch) -> None:
     lost = dict.fromkeys(ASSIGNMENT.rubric.properties, Outcome.CRASHED) | {"swiglu_gate": Outcome.MISSING}
     report = graded("a name of some length", lost, language=language)
     screen = Console(file=io.StringIO(), force_terminal=True, width=60)
-    print_report(report, ASSIGNMENT.rubric, language, screen)
+    monkeypatch.setattr(show, "OUT", screen)
+    print_report(report, ASSIGNMENT.rubric, language)
     standing = entry(report)
-    print_class([standing], screen, language)
-    print_statistics(class_statistics([standing]), ASSIGNMENT.rubric, language, screen, {})
+    print_class([standing], language)
+    print_statistics(class_statistics([standing]), ASSIGNMENT.rubric, language, {})
     lines = Text.from_ansi(screen.file.getvalue()).plain.splitlines()  # type: ignore[attr-defined] # a StringIO
     assert len(lines) > 20
     assert [line for line in lines if cell_len(line) > 60] == []

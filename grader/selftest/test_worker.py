@@ -222,7 +222,7 @@ def test_what_is_asked_aside_leaves_the_worker_and_its_excuses_as_they_were(meet
     with student.aside():
         assert student.work(ONES).max() == 1
     assert student.work(ONES).max() == 2
-    assert [excuse.fault for excuse in student.excuses] == [fault]
+    assert [excused for excused, _ in student.excuses] == [fault]
     student.start_afresh()
 
 

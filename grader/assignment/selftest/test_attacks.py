@@ -90,7 +90,7 @@ def test_a_process_of_its_own_is_enough_for_most(attack: Attack, bare: Judge, tm
 
 @pytest.mark.parametrize("attack", some(ON_DEVICES, 3), ids=name)
 def test_a_broken_device_costs_what_is_asked_there(on_two_devices: Judge, attack: Attack, tmp_path: Path) -> None:
-    assert on_two_devices.environment.devices != ["cpu"]
+    assert on_two_devices.give_up("nobody", "").environment.devices != ["cpu"]
     assert list(problems(ASSIGNMENT, attack, on_two_devices, tmp_path)) == []
 
 

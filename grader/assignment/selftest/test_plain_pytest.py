@@ -42,7 +42,7 @@ def test_pytest_alone_comes_to_the_same_outcomes(tmp_path: Path) -> None:
 
     hidden = HiddenTests(ASSIGNMENT, ("cpu",), 0, ASSIGNMENT.rubric.properties)
     results = run_tests(hidden, Student(files, InProcessWorker, ASSIGNMENT.rubric, Limits()))
-    items = [item for of_property in hidden.plugin.tests.values() for item in of_property]
+    items = [item for of_property in hidden.tests.values() for item in of_property]
     judged = {
         item.nodeid.partition("::")[2]: WORDS.get(result.outcome, "failed")
         for item, result in zip(items, results, strict=True)

@@ -87,11 +87,6 @@ class Prepared:
         """How many grades have no place in the file."""
         return sum(bool(row.grade and row.refused) for row in self.made.rows)
 
-    @property
-    def empty(self) -> bool:
-        """Whether the file would hold no grade at all."""
-        return not any(row.cell or row.excused for row in self.made.rows)
-
     def say(self) -> None:
         """Print which grades are changed by the policy or people, blank, lower, or have no place in the file."""
         for line in (*self.made.remarks, *grouped("would drop", self.lower), *refusals(self.made.rows)):
@@ -114,7 +109,7 @@ class Prepared:
         if (unsettled := len(self.known.unsettled)) and not accept_stale:
             stale = f"decisions that need another look: {unsettled} (--accept-stale exports them as they are)"
             found.append((stale, EXIT_GRADER_ERROR))
-        if graded and not found and self.empty:
+        if graded and not found and not any(row.cell or row.excused for row in self.made.rows):
             found.append((f"no grade would be written for any of {len(self.made.rows)} students", EXIT_GRADER_ERROR))
         return found
 

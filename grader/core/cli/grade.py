@@ -6,7 +6,6 @@ import contextlib
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
@@ -37,9 +36,7 @@ from grader.core.settings import MOST_ON_GPUS, Settings, judges_at_once
 from .export import next_step
 from .show import late_terms, print_class
 from .terminal import (
-    ERR,
     EXIT_GRADER_ERROR,
-    OUT,
     chosen,
     describe,
     ending,
@@ -134,10 +131,7 @@ def grade(
         prepare(out)
         run = None
         try:
-            with (
-                ending(out, EXIT_GRADER_ERROR, FULL),
-                opened(out) as connection,
-            ):
+            with ending(out, EXIT_GRADER_ERROR, FULL), opened(out) as connection:
                 run = Run(out, connection, candidates, settings, reader, not resume, replace_class, every_attempt)
                 note(out, paths, source, roster, every_attempt, replace_class, candidates)
                 _say_what_is_known(run)
@@ -153,12 +147,12 @@ def grade_waiting(run: Run, settings: Settings, executor: str, jobs: int) -> Non
     """Grade the submissions that are left; each report is written and entered in the ledger as it comes."""
     with (
         open_executor(executor, jobs) as pool,
-        contextlib.closing(grade_all(run.submissions(), replace(settings, language="en"), pool)) as graded,
+        contextlib.closing(grade_all(run.submissions(), settings, pool)) as graded,
     ):
         if pool.notice:
             warn(pool.notice, "yellow")
         title = f"grading with {jobs} jobs"
-        for _ in follow(map(run.save, graded), title, len(run.waiting), ERR, _told):
+        for _ in follow(map(run.save, graded), title, len(run.waiting), _told):
             pass
 
 
@@ -187,7 +181,7 @@ def _say_what_is_known(run: Run) -> None:
 
 def _show(out: Path, run: Run, entries: Sequence[Entry], practice: Mapping[str, Practice], language: str) -> None:
     """Show the table, and say what went wrong."""
-    print_class(entries, OUT, language)
+    print_class(entries, language)
     for isolation in sorted({environment.isolation for environment in run.environments}):
         if not {"landlock", "namespaces"} & set(isolation.split("+")):
             warn(f"isolation is only {isolation!r}; `grader doctor` shows what is missing.", "yellow")

@@ -15,7 +15,6 @@ from grader.core.results.views import in_language
 from grader.core.results.written import read_attention
 
 from .terminal import (
-    ERR,
     EXIT_GRADER_ERROR,
     Partial,
     chosen,
@@ -75,7 +74,7 @@ def write_pages(known: GradedClass, out: Path, language: str, handout: str = "",
     understood = viva.understood(known.folder) if viva else {}
     entries: list[Entry] = []  # rather than whole reports, which would fill the memory for a large class
     with ending(out, code=EXIT_GRADER_ERROR):
-        for line in follow(lines, "pages", len(lines), ERR):
+        for line in follow(lines, "pages", len(lines)):
             one, grades = known.report(line.id), known.grades[line.id]
             if hidden:
                 one, grades = hidden.report(one), hidden.grades(grades, hidden.names[line.id])

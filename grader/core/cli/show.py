@@ -11,7 +11,6 @@ from typing import Annotated
 
 import typer
 from rich.cells import cell_len, set_cell_size
-from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
@@ -37,7 +36,7 @@ MAX_NAME = 30
 LEAST_NAME = 8  # columns that are left of names and ids in a narrow terminal
 
 
-def print_class(entries: Sequence[Entry], console: Console, language: str) -> None:
+def print_class(entries: Sequence[Entry], language: str) -> None:
     """Print a row for each submission, with a column for each task, and for points beside the score if there are any.
 
     Columns are aligned here, since tables of rich measure and wrap every cell, which takes seconds for a large class.
@@ -53,18 +52,18 @@ def print_class(entries: Sequence[Entry], console: Console, language: str) -> No
     header += map(title, ("score", "bonus", *columns))
     rows = [[one.line.id, *[_name(one)] * named, *_cells(one, len(tasks), columns, language)] for one in entries]
     widths = [max(map(cell_len, column)) for column in zip_longest(header, *rows, fillvalue="")]
-    if console.is_terminal and (over := sum(widths) + 2 * len(widths) - 2 - console.width) > 0:
+    if OUT.is_terminal and (over := sum(widths) + 2 * len(widths) - 2 - OUT.width) > 0:
         header = [word.partition(" ")[0] for word in header]  # how much there is to earn, each report says as well
         widths = [max(map(cell_len, column)) for column in zip_longest(header, *rows, fillvalue="")]
-        over = sum(widths) + 2 * len(widths) - 2 - console.width
+        over = sum(widths) + 2 * len(widths) - 2 - OUT.width
         widths[named] = max(widths[named] - max(over, 0), LEAST_NAME)
     lines = []
     for row in (header, *rows):
         words, numbers = row[: 1 + named], row[1 + named :]
         cells = [*map(set_cell_size, words, widths), *map(_to_the_right, numbers, widths[1 + named :])]
         lines.append("  ".join(cells).rstrip())
-    console.out(lines[0], style="bold", highlight=False)
-    console.out("\n".join(lines[1:]), highlight=False)
+    OUT.out(lines[0], style="bold", highlight=False)
+    OUT.out("\n".join(lines[1:]), highlight=False)
 
 
 def _name(one: Entry) -> str:
@@ -89,9 +88,7 @@ def _cells(one: Entry, tasks: int, columns: Sequence[str], language: str) -> lis
     return [*(f"{score:g}" for score, _ in one.tasks.values()), f"{line.score:g}", f"{line.bonus:g}", *others]
 
 
-def print_statistics(
-    statistics: ClassStatistics, rubric: Rubric, language: str, console: Console, unnamed: Mapping[str, int]
-) -> None:
+def print_statistics(statistics: ClassStatistics, rubric: Rubric, language: str, unnamed: Mapping[str, int]) -> None:
     """Print the statistics of a class, as on the class page; ``unnamed`` counts lost properties without a mistake."""
     title = partial(_label, language)
     properties = Table(Column(title("property"), overflow="fold"), box=None, header_style="bold", padding=(0, 1))
@@ -102,22 +99,22 @@ def print_statistics(
         weight = "-" if prop.discrimination is None else f"{prop.discrimination:.2f}"
         passed = word(language, "passed_of", passed=prop.passed, all=prop.assessed)
         properties.add_row(Text(prop.id), f"{prop.max_points:g}", passed, rate, weight)
-    console.print()
-    console.print(properties)
+    OUT.print()
+    OUT.print(properties)
     if statistics.misconceptions or unnamed:
-        console.print()
-        _put(f"{title('holders')}  {title('mistake')}", console, "bold", margin=0)
+        OUT.print()
+        _put(f"{title('holders')}  {title('mistake')}", "bold", margin=0)
     width = cell_len(title("holders"))
     hints = {mistake.id: mistake.hint[language] for mistake in rubric.misconceptions}
     for mistake in statistics.misconceptions:
         names = ", ".join(f"{name}:{mistake.id}" for name in mistake.properties)  # as decide --all-with takes them
-        _put(f"{mistake.submissions:{width}}  {names}", console, margin=0)
-        _put(hints.get(mistake.id, ""), console, "italic", margin=width + 2)
+        _put(f"{mistake.submissions:{width}}  {names}", margin=0)
+        _put(hints.get(mistake.id, ""), "italic", margin=width + 2)
     for name, count in unnamed.items():
-        _put(f"{count:{width}}  {word(language, 'unrecognised', name=name)}", console, margin=0)
-    console.print()
+        _put(f"{count:{width}}  {word(language, 'unrecognised', name=name)}", margin=0)
+    OUT.print()
     for line in (*_overview(statistics, language), late_terms(rubric.policy, language)):
-        _put(line, console, margin=0)
+        _put(line, margin=0)
 
 
 def late_terms(policy: Policy, language: str) -> str:
@@ -141,60 +138,58 @@ def _overview(statistics: ClassStatistics, language: str) -> Iterator[str]:
         yield word(language, "environments", devices=devices, isolation=isolation, submissions=count)
 
 
-def print_report(
-    report: Report, rubric: Rubric, language: str, console: Console, decisions: Sequence[str] = ()
-) -> None:
+def print_report(report: Report, rubric: Rubric, language: str, decisions: Sequence[str] = ()) -> None:
     """Print a report: a line for each property, what to do about lost points, decisions, and the total at the end."""
     alike = repeats(report)
     like = {prop.id: first for first, others in alike.items() for prop in others}
     named = ", ".join(map(str, report.submission.origin.students)) if report.submission.origin else ""
     status = word(language, f"status_{report.status}")
-    _put(f"{report.submission.id}: {named or status}", console, "bold", margin=0)
+    _put(f"{report.submission.id}: {named or status}", "bold", margin=0)
     for notice in report.submission.notices:
-        _put(word(language, "note", text=notice), console, margin=2)
+        _put(word(language, "note", text=notice), margin=2)
     for task in report.tasks:
-        console.print(Text(f"\n{task.title}  {task.score:g}/{task.max_score:g}", style="bold"))
+        OUT.print(Text(f"\n{task.title}  {task.score:g}/{task.max_score:g}", style="bold"))
         for prop in task.properties:
-            _print_property(prop, like.get(prop.id), console, language)
+            _print_property(prop, like.get(prop.id), language)
             if others := alike.get(prop.id):
                 points = prop.max_points + sum(other.max_points for other in others)
-                _put(word(language, "returns", count=len(others) + 1, points=f"{points:g}"), console, "italic")
+                _put(word(language, "returns", count=len(others) + 1, points=f"{points:g}"), "italic")
             if prop.outcome is not Outcome.PASSED and prop.id in rubric.properties and prop.id not in like:
                 place = rubric.handout_place(prop.id, language)
                 told = word(language, "read_and_try" if prop.evidence else "read_it", place=place, name=prop.id)
-                _put(told, console, "dim")
+                _put(told, "dim")
     if decisions:
-        console.print(Text(f"\n{word(language, 'decided')}", style="bold"))
+        OUT.print(Text(f"\n{word(language, 'decided')}", style="bold"))
     for text in decisions:
-        _put(text, console, margin=2)
-    _put(f"\n{report.submission.id}: {describe(report, language)}", console, "bold", margin=0)
+        _put(text, margin=2)
+    _put(f"\n{report.submission.id}: {describe(report, language)}", "bold", margin=0)
 
 
-def _print_property(prop: PropertyReport, like: str | None, console: Console, language: str) -> None:
+def _print_property(prop: PropertyReport, like: str | None, language: str) -> None:
     mark, style = MARKS.get(prop.outcome, ("✗", "red"))
     outcome = word(language, prop.outcome)
     start = Text.assemble("  ", (f"{mark:4}", style), f" {prop.points:>4g}/{prop.max_points:<3g} ")
     again = word(language, "like", outcome=outcome, name=like) if like else ""
-    _put(f"{prop.title}{again}", console, start=start)
+    _put(f"{prop.title}{again}", start=start)
     if prop.outcome is Outcome.PASSED or like:
         return
     mistake = word(language, "recognised", name=prop.misconception) if prop.misconception else ""
-    _put(f"{prop.hint}{mistake}", console, "italic")
+    _put(f"{prop.hint}{mistake}", "italic")
     if case := prop.evidence:
         message, *frames = case.message.splitlines()
         for line in (word(language, "shown", outcome=outcome, message=message, case=case.id), *frames):
-            _put(line, console)
+            _put(line)
 
 
-def _put(text: str, console: Console, style: str = "", margin: int = 7, start: Text | None = None) -> None:
+def _put(text: str, style: str = "", margin: int = 7, start: Text | None = None) -> None:
     """Print a text beside a margin, or beside its start; in a terminal, it is wrapped there, else it stays one line."""
     start = Text(" " * margin) if start is None else start
-    if not console.is_terminal:
-        console.print(Text.assemble(start, (text, style)), soft_wrap=True)
+    if not OUT.is_terminal:
+        OUT.print(Text.assemble(start, (text, style)), soft_wrap=True)
         return
-    room = max(console.width - start.cell_len, 1)
-    for number, line in enumerate(Text(text, style=style).wrap(console, room)):
-        console.print(Text.assemble(start if number == 0 else " " * start.cell_len, line), soft_wrap=True)
+    room = max(OUT.width - start.cell_len, 1)
+    for number, line in enumerate(Text(text, style=style).wrap(OUT, room)):
+        OUT.print(Text.assemble(start if number == 0 else " " * start.cell_len, line), soft_wrap=True)
 
 
 def show(
@@ -216,14 +211,14 @@ def show(
     if identifier:
         line = known.line(find(out, identifier))
         decided = [one.for_staff(rubric, language) for one in known.decisions(line)]
-        print_report(in_language(known.report(line.id), chosen(), language), rubric, language, OUT, decided)
+        print_report(in_language(known.report(line.id), chosen(), language), rubric, language, decided)
         return
     understood = viva.understood(out) if (viva := extra("viva")) else {}
     entries = [entry(known.report(line.id), line.practice, understood.get(line.id)) for line in known.lines]
-    print_class(entries, OUT, language)
+    print_class(entries, language)
     lost = ((name, prop) for one in entries for name, prop in one.properties.items() if prop.outcome not in NO_MISTAKE)
     unnamed = Counter(name for name, prop in lost if not prop.misconception)
-    print_statistics(class_statistics(entries), rubric, language, OUT, dict(unnamed.most_common()))
+    print_statistics(class_statistics(entries), rubric, language, dict(unnamed.most_common()))
 
 
 def _print_pseudonyms(known: GradedClass, identifier: str | None) -> None:

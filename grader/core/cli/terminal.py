@@ -65,22 +65,20 @@ def fail(message: str, code: int = EXIT_BAD_INPUT) -> NoReturn:
     raise typer.Exit(code)
 
 
-def follow(
-    results: Iterable[T], title: str, total: int, console: Console, tell: Callable[[T], str] | None = None
-) -> Iterator[T]:
-    """Pass results on while a bar shows the progress.
+def follow(results: Iterable[T], title: str, total: int, tell: Callable[[T], str] | None = None) -> Iterator[T]:
+    """Pass results on while a bar on the error stream shows the progress.
 
     Without a terminal, a line for each result, as ``tell`` gives it, or one for every ``LINE_EVERY`` results.
     """
-    if console.is_terminal:
+    if ERR.is_terminal:
         columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-        with Progress(*columns, TimeRemainingColumn(), console=console) as progress:
+        with Progress(*columns, TimeRemainingColumn(), console=ERR) as progress:
             yield from progress.track(results, total=total, description=title)
         return
     for number, result in enumerate(results, 1):
         if tell or number % LINE_EVERY == 0 or number == total:
             told = tell(result) if tell else title
-            console.print(f"[{number}/{total}] {told}", markup=False, highlight=False, soft_wrap=True)
+            ERR.print(f"[{number}/{total}] {told}", markup=False, highlight=False, soft_wrap=True)
         yield result
 
 
@@ -205,13 +203,7 @@ def choose(assignment: Assignment) -> None:
 
 
 def chosen() -> Assignment:
-    """The assignment that was chosen last.
-
-    Raises:
-        LookupError: If none was chosen.
-    """
-    if not _chosen:
-        raise LookupError("no assignment was chosen: call choose(ASSIGNMENT) before any command")
+    """The assignment that was chosen last."""
     return _chosen[0]
 
 

@@ -134,11 +134,6 @@ def blanks(rows: Iterable[Row]) -> list[str]:
 
 def remarks(rows: Iterable[Row]) -> list[str]:
     """Every grade that the policy or a person changed, with the reason, to be read before the upload."""
-    changed = ((row.remark, row.student, row.cell) for row in rows if row.cell and row.remark)
-    return grouped(
-        "changed",
-        (
-            (why, f"{student}: {cell.points:g}{f' (earned {cell.raw:g})' * (cell.points != cell.raw)}")
-            for why, student, cell in changed
-        ),
-    )
+    changed = ((row, row.cell) for row in rows if row.cell and row.remark)
+    earned = ((row, cell, f" (earned {cell.raw:g})" * (cell.points != cell.raw)) for row, cell in changed)
+    return grouped("changed", ((row.remark, f"{row.student}: {cell.points:g}{more}") for row, cell, more in earned))

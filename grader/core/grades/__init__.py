@@ -1,1 +1,1 @@
-"""From reports to grades: who a submission belongs to, and what it is worth by the late policy and by decisions."""
+"""From reports to grades: a class as graded, the people in it, and the place where decisions come in."""

@@ -21,7 +21,6 @@ from .origin import WHOLE, Origin, Part, clean
 from .reading import submission_in, unread
 from .submission import (
     CLUTTER,
-    ENVIRONMENT,
     MAX_LISTED,
     SRC_ONLY,
     Expected,
@@ -95,7 +94,9 @@ class Candidate:
                 raise
             except Exception as error:  # an archive's reader may raise anything for damaged or hostile bytes
                 submission = Submission(self.id, reason=unread(error))
-        return _printable(replace(submission, notices=self.notices + submission.notices))
+        # File names may hold characters that cannot be printed.
+        reason, notices = submission.reason and _cleaned(submission.reason), (*self.notices, *submission.notices)
+        return replace(submission, reason=reason, notices=tuple(map(_cleaned, notices)))
 
     def files(self) -> Files:
         """The files that belong to it, each to be read when it is needed.
@@ -121,15 +122,6 @@ class Candidate:
 def _export(path: Path, *_: int) -> Files:
     """The files of a platform's zip, listed once for all its submissions, as long as its time and size are the same."""
     return zip_files(partial(open_regular, path))
-
-
-def _printable(submission: Submission) -> Submission:
-    """The submission with only printable characters in its messages, as file names may hold any others."""
-    return replace(
-        submission,
-        reason=submission.reason and _cleaned(submission.reason),
-        notices=tuple(map(_cleaned, submission.notices)),
-    )
 
 
 def _cleaned(message: Message) -> Message:
@@ -179,7 +171,7 @@ _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | 
 
 
 def _names(folder: Path) -> Iterator[str]:
-    """Every file's path relative to ``folder``; nothing in hidden folders, caches or virtual environments.
+    """Every file's path relative to ``folder``; nothing in hidden folders, caches or installed libraries.
 
     Raises:
         Unreadable: If there are too many files and folders.
@@ -189,9 +181,6 @@ def _names(folder: Path) -> Iterator[str]:
         count += len(folders) + len(files)
         if count > MAX_LISTED:
             raise Unreadable(say("The folder contains more than {n} files and folders", n=MAX_LISTED).then(SRC_ONLY))
-        if ENVIRONMENT in files and current != str(folder):
-            folders.clear()
-            continue
         folders[:] = (name for name in folders if not name.startswith(".") and name not in CLUTTER)
         yield from (os.path.relpath(os.path.join(current, name), folder) for name in files)
 

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import ast
 import re
-import symtable
-import warnings
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import lru_cache, reduce
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import PurePosixPath
 
 from grader import SUBMITTED
@@ -21,6 +19,7 @@ from .submission import MAX_FILES, Unreadable, is_source_path
 
 STUB = say("{path} is a stub")
 MOST_KEPT = 32  # texts whose answers are kept: one submission asks about few texts, several times
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _UNSEEN = ("exec", "globals", "locals", "vars")  # functions that may define names which no tree shows
 
 
@@ -32,13 +31,12 @@ def lacking(text: str, names: Sequence[str]) -> Message | None:
     """
     found = _bound(text)
     if names and not (any(name in text for name in names) if found is None else found.more or found.names & {*names}):
-        return say("{path} does not define {names}", names=reduce(_and_no, names[1:], quoted(names[0])))
+        none = quoted(names[0])
+        for name in names[1:]:
+            none = say("{first} or {other}", first=none, other=name)
+        return say("{path} does not define {names}", names=none)
     stub = "NotImplementedError" in text if found is None else found.stub
     return STUB if stub else None
-
-
-def _and_no(first: Message, other: str) -> Message:
-    return say("{first} or {other}", first=first, other=other)
 
 
 def defined(text: str, names: Iterable[str]) -> list[str]:
@@ -60,11 +58,12 @@ class _Bound:
         stub: Whether something in it raises ``NotImplementedError``.
     """
 
-    def __init__(self, nodes: Sequence[ast.AST], symbols: Iterable[symtable.Symbol]) -> None:
-        by_functions = {name for node in nodes if isinstance(node, ast.Global) for name in node.names}
-        assigned = {symbol.get_name() for symbol in symbols if symbol.is_assigned()}
-        self.made = by_functions | assigned - _only_in_comprehensions(nodes)
-        self.names = self.made | {symbol.get_name() for symbol in symbols if symbol.is_imported()}
+    def __init__(self, nodes: Sequence[ast.AST]) -> None:
+        top = [*_at_the_top(nodes[0])]
+        self.made = {name for node in nodes if isinstance(node, ast.Global) for name in node.names}
+        self.made |= {node.name for node in top if isinstance(node, DEFINITIONS)}
+        self.made |= {node.id for node in top if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
+        self.names = self.made | {node.asname or node.name for node in top if isinstance(node, ast.alias)}
         self.more = "__getattr__" in self.names or any(map(_hides, nodes))
         self.stub = any(
             isinstance(node, ast.Raise) and node.exc is not None and "NotImplementedError" in ast.unparse(node.exc)
@@ -75,21 +74,17 @@ class _Bound:
 @lru_cache(MOST_KEPT)
 def _bound(text: str) -> _Bound | None:
     """What a module binds; None if its text has a syntax error, or is too long."""
-    if not (nodes := nodes_of(text)):
-        return None
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            return _Bound(nodes, symtable.symtable(text, "", "exec").get_symbols())
-    except (SyntaxError, RecursionError):
-        return None
+    return _Bound(nodes) if (nodes := nodes_of(text)) else None
 
 
-def _only_in_comprehensions(nodes: Sequence[ast.AST]) -> set[str]:
-    """Names that nothing but comprehensions bind: from Python 3.12 on symtable counts them as the module's."""
-    loops = [node.target for node in nodes if isinstance(node, ast.comprehension)]
-    looped = {node for target in loops for node in ast.walk(target) if isinstance(node, ast.Name)}
-    others = (node for node in nodes if node not in looped and not isinstance(getattr(node, "ctx", None), ast.Load))
-    return {node.id for node in looped} - {getattr(node, "id", getattr(node, "name", "")) for node in others}
+def _at_the_top(module: ast.AST) -> Iterator[ast.AST]:
+    """What is not inside a function, a class or a comprehension, which bind names of their own."""
+    waiting = [module]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if not isinstance(node, (*DEFINITIONS, ast.Lambda, ast.comprehension)):
+            waiting += ast.iter_child_nodes(node)
 
 
 def _hides(node: ast.AST) -> bool:

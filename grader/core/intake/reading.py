@@ -212,11 +212,9 @@ class _Search:
             self.look(inner, f"{name}/", depth + 1)
         except MemoryError:
             raise
-        except Unreadable as problem:
-            self.concerns.append(left_out(name, problem))
         except Exception as error:  # an archive's reader may raise anything for damaged or hostile bytes
             unreadable = Unreadable(say("{path} cannot be read ({problem})", problem=_said_by(error)))
-            self.concerns.append(left_out(name, unreadable))
+            self.concerns.append(left_out(name, error if isinstance(error, Unreadable) else unreadable))
 
     def _place(self, files: Files, inside: str) -> None:
         """Take the files of one folder or archive, found by their folders and names.

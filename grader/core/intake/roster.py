@@ -162,7 +162,13 @@ def with_roster(candidates: Iterable[Candidate], roster: Sequence[Student]) -> l
         else:
             remark = say("No roster entry matches this submission.")
             named.append(replace(candidate, notices=(*candidate.notices, remark)))
-    return named + [_absent(student) for student in roster if student not in present]
+    for student in roster:
+        if student not in present:
+            reason = say("No submission: {called} is in the roster but did not submit.", called=str(student))
+            origin = Origin(source="roster", students=(student,))
+            called = student.id or student.name or student.email
+            named.append(Candidate(called, Path(), origin=origin, reason=reason))
+    return named
 
 
 def latest(candidates: Iterable[Candidate]) -> list[Candidate]:
@@ -185,10 +191,3 @@ def latest(candidates: Iterable[Candidate]) -> list[Candidate]:
 
 def _moment(candidate: Candidate) -> datetime:
     return datetime.fromisoformat(candidate.origin.submitted_at or "") if candidate.origin else datetime.min
-
-
-def _absent(student: Student) -> Candidate:
-    """A candidate for a student in the roster who has handed in nothing."""
-    reason = say("No submission: {called} is in the roster but did not submit.", called=str(student))
-    origin = Origin(source="roster", students=(student,))
-    return Candidate(student.id or student.name or student.email, Path(), origin=origin, reason=reason)

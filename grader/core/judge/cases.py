@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import zlib
-from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
@@ -19,29 +18,6 @@ MOST_BYTES = 1 << 17  # of a tensor among the arguments: larger ones are not loo
 
 P = ParamSpec("P")
 R = TypeVar("R", Tensor, tuple[Tensor, ...], tuple[Message, ...])
-K = TypeVar("K", bound=Hashable)
-V = TypeVar("V")
-
-
-class Latest(OrderedDict[K, V]):
-    """A cache of the ``most`` entries used last."""
-
-    def __init__(self, most: int) -> None:
-        """Keep nothing yet."""
-        super().__init__()
-        self.most = most
-
-    def recall(self, key: K) -> V | None:
-        """What is kept for a key."""
-        if key in self:
-            self.move_to_end(key)
-        return self.get(key)
-
-    def keep(self, key: K, value: V) -> None:
-        """Keep a value."""
-        self[key] = value
-        while len(self) > self.most:
-            self.popitem(last=False)
 
 
 def kept(function: Callable[P, R]) -> Callable[P, R]:
@@ -50,7 +26,7 @@ def kept(function: Callable[P, R]) -> Callable[P, R]:
     Arguments are tensors, told apart by their numbers, and whatever can be hashed. With a tensor that requires a
     gradient, that is large, or that is not on the CPU, the function is called as it is.
     """
-    results: Latest[Hashable, R] = Latest(MOST_KEPT)
+    results: dict[Hashable, R] = {}
 
     @wraps(function)
     def copied(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -63,10 +39,11 @@ def kept(function: Callable[P, R]) -> Callable[P, R]:
             else:
                 parts += identity(value)
         key: Hashable = tuple(parts)
-        result = results.recall(key)
-        if result is None:
-            result = function(*args, **kwargs)
-            results.keep(key, result)
+        if key not in results:
+            if len(results) == MOST_KEPT:
+                results.clear()
+            results[key] = function(*args, **kwargs)
+        result = results[key]
         if isinstance(result, Tensor):
             return result.clone()
         return tuple(part.clone() if isinstance(part, Tensor) else part for part in result)

@@ -103,17 +103,8 @@ def with_imports(paths: Collection[str], files: Mapping[str, str]) -> dict[str, 
 def _seen_in(text: str) -> tuple[bool, frozenset[str]]:
     """Whether a file checks for CUDA, and the names that it imports; parsing all files takes up to half a minute."""
     nodes = nodes_of(text)
-    return asks_for_cuda(nodes), frozenset(name.rpartition(".")[2] for node in nodes for name in _imported(node))
-
-
-def _imported(node: ast.AST) -> list[str]:
-    """The names of what may be modules of the submission."""
-    match node:
-        case ast.Import(names=aliases):
-            names = [alias.name for alias in aliases]
-        case ast.ImportFrom(module=module, level=level, names=aliases):
-            within = "." * level + (module or "")
-            names = [within, *(f"{within}.{alias.name}" for alias in aliases)]
-        case _:
-            return []
-    return [name for name in names if name.partition(".")[0] != "torch"]  # torch.nn.functional is no file of src/
+    imports = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
+    named = [("." * getattr(node, "level", 0) + (getattr(node, "module", "") or ""), node.names) for node in imports]
+    pairs = [(within, alias.name) for within, aliases in named for alias in aliases]
+    ours = [(within, name) for within, name in pairs if (within or name).partition(".")[0] != "torch"]
+    return asks_for_cuda(nodes), frozenset(name.rpartition(".")[2] for pair in ours for name in pair)

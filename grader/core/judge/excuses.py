@@ -22,19 +22,6 @@ Test = Callable[..., None]
 
 
 @dataclass(frozen=True)
-class Excuse:
-    """A fault that does not count in its case, because other properties charge for it.
-
-    Attributes:
-        fault: The verdict by the contract.
-        charges: For each difference from the contract, the properties of which one has to have lost its points.
-    """
-
-    fault: StudentFault
-    charges: Charges
-
-
-@dataclass(frozen=True)
 class Reading:
     """What a submission does, field by field; the default of each field is what the contract asks for.
 
@@ -86,20 +73,14 @@ def contract_first(by_contract: Test, *otherwise_charged_to: str) -> Callable[[T
 
 def settled(results: Sequence[CaseResult]) -> list[CaseResult]:
     """The results, in which a case that was excused passes only if its excuses are paid for."""
-    found = list(results)
-    while unpaid := _first_unpaid(found, charging := lost(found)):
-        found = [_by_the_contract(one, charging) if one.property_id == unpaid.property_id else one for one in found]
+    found, charging = list(results), lost(results)
+    while unpaid := [one for one in found if _by_the_contract(one, charging) is not one]:
+        # First those that only their own property could pay for, so that the order of results does not matter.
+        alone = [one for one in unpaid if any((one.property_id,) in charges for _, charges in one.excuses)]
+        first = (alone or unpaid)[0].property_id
+        found = [_by_the_contract(one, charging) if one.property_id == first else one for one in found]
+        charging = lost(found)
     return found
-
-
-def _first_unpaid(results: Sequence[CaseResult], charging: set[str]) -> CaseResult | None:
-    """Of those that only their own property could pay for, if there are any, so that the order does not matter."""
-    unpaid = [result for result in results if _by_the_contract(result, charging) is not result]
-    return min(unpaid, key=lambda result: not _charges_itself(result), default=None)
-
-
-def _charges_itself(result: CaseResult) -> bool:
-    return any((result.property_id,) in charges for _, charges in result.excuses)
 
 
 def _by_the_contract(result: CaseResult, charging: set[str]) -> CaseResult:

@@ -18,6 +18,8 @@ MAX_MESSAGE = 300
 MAX_TOLD = 4 * MAX_MESSAGE  # what a worker tells by itself has few statements
 ON_A_LINE = "\n  {told}"  # below an exception
 MAX_TYPES = 8  # an exception's class and its bases
+# What may come from a hidden input; short integers, such as sizes, may be told.
+NUMBERS = re.compile(r"[-+]?\d*\.\d+(?:e[-+]?\d+)?|\d+\.?e[-+]?\d+|[-+]?\d{6,}|\b(?:nan|inf)\b", flags=re.IGNORECASE)
 
 
 class StudentFault(Exception):
@@ -205,19 +207,11 @@ def masked(text: str) -> str:
 
 @lru_cache(256)  # texts, of which most come again and again: the sentence of a stub, the names of its functions
 def _masked(text: str) -> str:
-    return mask_values(safe_text(text))
+    return NUMBERS.sub("…", safe_text(text))
 
 
 def safe_text(value: Any) -> str:
     """A student's text, cleaned for display: one line, of limited length, without control characters."""
     text = value[: 4 * MAX_MESSAGE] if isinstance(value, str) else ""
-    printable = text if text.isprintable() else "".join(char if char.isprintable() else " " for char in text)
-    squeezed = re.sub(r"\s+", " ", printable).strip()
+    squeezed = " ".join("".join(char if char.isprintable() else " " for char in text).split())
     return squeezed if len(squeezed) <= MAX_MESSAGE else f"{squeezed[: MAX_MESSAGE - 2].rstrip()} …"
-
-
-def mask_values(message: str) -> str:
-    """Replace each number that may come from a hidden input by ``…``; short integers, such as sizes, stay."""
-    return re.sub(
-        r"[-+]?\d*\.\d+(?:e[-+]?\d+)?|\d+\.?e[-+]?\d+|[-+]?\d{6,}|\b(?:nan|inf)\b", "…", message, flags=re.IGNORECASE
-    )

@@ -18,9 +18,8 @@ from grader.core.results.outcome import CaseResult, Outcome, is_elsewhere
 from grader.core.settings import CannotGrade
 from grader.shared import second_device
 
-from .cases import Latest
 from .compare import PASSED
-from .devices import NONE, others, simulated
+from .devices import NONE, others
 from .faults import StudentFault
 from .record import Recording
 from .replay import Unforeseen
@@ -34,20 +33,26 @@ Results = dict[str, CaseResult]  # by the test's node id
 
 
 class Plugin:
-    """The hidden tests of some properties.
+    """The hidden tests of some properties, as a plugin of pytest, which collects them.
+
+    Args:
+        devices: The chosen devices, such as ``("cpu", "cuda:0")``. Cases about a second device run on those other than
+            the CPU, all other cases on the first.
+        seed: Varies the inputs of the generated cases.
+        properties: The rubric's property ids; tests of others are left out.
+        case: The id of the only case to run; None for all.
 
     Attributes:
-        properties: Their ids.
         tests: By property, in the order in which they run.
         plain: By node id, the tests that are called without pytest.
     """
 
-    def __init__(self, devices: Sequence[str], seed: int, properties: frozenset[str], case: str | None) -> None:
-        """Collect nothing yet; for the arguments see :class:`~grader.core.judge.hidden_tests.HiddenTests`."""
+    def __init__(self, devices: Sequence[str], seed: int, properties: Iterable[str], case: str | None = None) -> None:
+        """Collect nothing yet."""
         self.tests: dict[str, list[pytest.Item]] = {}
         self.plain: dict[str, pytest.Function] = {}
-        self._devices, self._seed = devices, seed
-        self.properties, self._case = properties, case
+        self.run_seed, self._devices = seed, devices
+        self._properties, self._case = frozenset(properties), case
         self._student: Student | None = None
         self._result: CaseResult | None = None  # of the test that pytest runs
 
@@ -59,7 +64,7 @@ class Plugin:
     @pytest.fixture
     def seed(self) -> int:
         """The seed of the run, for generated cases."""
-        return self._seed
+        return self.run_seed
 
     def pytest_configure(self, config: pytest.Config) -> None:
         """Register the marker that ties a test to a rubric line."""
@@ -78,7 +83,7 @@ class Plugin:
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Keep the tests of the chosen properties, grouped by property; those that need no second device come first."""
-        chosen = [item for item in items if property_of(item) in self.properties]
+        chosen = [item for item in items if property_of(item) in self._properties]
         for item in sorted(chosen, key=lambda item: "other_device" in _parameters(item)):
             if self._case in (None, _case_id(item)):
                 self.tests.setdefault(property_of(item), []).append(item)
@@ -86,7 +91,11 @@ class Plugin:
         self.plain = {item.nodeid: item for item in items if _is_plain(item)}
 
     def run(
-        self, test: pytest.Item, student: Student, following: pytest.Item | None, stub: StudentFault | None = None
+        self,
+        test: pytest.Item,
+        student: Student,
+        following: pytest.Item | None = None,
+        stub: StudentFault | None = None,
     ) -> CaseResult:
         """One case of a submission.
 
@@ -114,7 +123,7 @@ class Plugin:
             return _result(test, student, pytest.skip.Exception(skip.kwargs["reason"]))
         if stub and not is_elsewhere(_case_id(test)):  # a case on another device may be left out instead
             return _result(test, student, stub)
-        arguments = {"student": student, "seed": self._seed} | _parameters(plain)
+        arguments = {"student": student, "seed": self.run_seed} | _parameters(plain)
         try:
             plain.obj(**{name: arguments[name] for name in plain.fixturenames})
         except (Unforeseen, CannotGrade, KeyboardInterrupt):
@@ -151,7 +160,7 @@ def _result(test: pytest.Item, student: Student, error: BaseException | None) ->
 
     if isinstance(error, StudentFault):
         return failed(error)
-    excuses = tuple((partial(failed, excuse.fault), excuse.charges) for excuse in student.excuses)
+    excuses = tuple((partial(failed, fault), charges) for fault, charges in student.excuses)
     if error is None:
         error_ulp, limit_ulp = max(PASSED.get(), key=lambda pair: pair[0] / pair[1], default=(None, None))
         return result(Outcome.PASSED, error_ulp=error_ulp, limit_ulp=limit_ulp, excuses=excuses)
@@ -204,16 +213,14 @@ UNUSED_PLUGINS = (
 MOST_REMEMBERED = 4096  # properties that passed; the verdicts of one take some KiB
 
 
-class HiddenTests:
-    """The hidden tests, collected and ready to run.
+class HiddenTests(Plugin):
+    """The hidden tests, collected and ready to run; see :class:`Plugin`.
 
-    Args:
+    Attributes:
         assignment: Its folder of hidden tests is collected.
-        devices: The chosen devices, such as ``("cpu", "cuda:0")``. Cases about a second device run on those other than
-            the CPU, all other cases on the first.
-        seed: Varies the inputs of the generated cases.
-        properties: The rubric's property ids; tests of others are left out.
-        case: The id of the only case to run; None for all.
+        recordings: By property, what it has asked the reference for.
+        passed: By property and digest of the replies, the verdicts on replies that have passed.
+        remembers: Whether such replies are judged only once.
     """
 
     def __init__(
@@ -229,23 +236,22 @@ class HiddenTests:
         Raises:
             CannotGrade: If pytest cannot collect them, or a property has none.
         """
-        self.assignment, self.seed = assignment, seed
-        self.plugin = Plugin(devices, seed, frozenset(properties), case)
-        self.recordings: dict[str, Recording] = {}  # by property, what it has asked the reference for
-        self.passed: Latest[tuple[str, bytes], Results] = Latest(MOST_REMEMBERED)  # by property and digest of replies
+        super().__init__(devices, seed, properties, case)
+        self.assignment = assignment
+        self.recordings: dict[str, Recording] = {}
+        self.passed: dict[tuple[str, bytes], Results] = {}
+        self.remembers = True
         folder = assignment.hidden
         torch.set_num_threads(1)
-        if simulated(devices):
-            second_device.install()  # so that backward stays in this thread
         options = ["-qq", "--collect-only", "-c", "/dev/null", f"--rootdir={folder}", f"--confcutdir={folder}"]
         options += ["--disable-plugin-autoload", "-Wignore", "--tb=short", "--color=no", "--strict-markers"]
         options += ["--import-mode=importlib", *(f"-pno:{plugin}" for plugin in UNUSED_PLUGINS)]
         output = io.StringIO()
         with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
-            ended = pytest.main([*options, str(folder)], plugins=[self.plugin])
+            ended = pytest.main([*options, str(folder)], plugins=[self])
         if ended not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
             raise CannotGrade(f"the hidden tests cannot be collected.\n{output.getvalue()}")
-        if case is None and (untested := self.plugin.properties - self.plugin.tests.keys()):
+        if case is None and (untested := self._properties - self.tests.keys()):
             raise CannotGrade(f'no hidden test has the mark rubric("{min(untested)}"); write one.')
 
     def task_of(self, prop: str) -> str:
@@ -254,10 +260,12 @@ class HiddenTests:
 
     def passes(self, student: Student, case: CaseResult) -> bool:
         """Whether a case passes without an excuse when it is run again."""
-        of_property = self.plugin.tests[case.property_id]
-        again = self.plugin.run(next(test for test in of_property if _case_id(test) == case.id), student, None)
+        again = self.run(next(test for test in self.tests[case.property_id] if _case_id(test) == case.id), student)
         return again.outcome is Outcome.PASSED and not again.excuses
 
-    def forget_passes(self) -> None:
-        """From now on, judge all replies, including those that have passed before."""
-        self.passed.most = 0
+    def keep(self, key: tuple[str, bytes], results: Results) -> None:
+        """Remember the verdicts on replies that have passed."""
+        if len(self.passed) >= MOST_REMEMBERED:
+            self.passed.clear()
+        if self.remembers:
+            self.passed[key] = results

@@ -78,9 +78,8 @@ class Judge:
         try:
             self._tests = HiddenTests(self._assignment, self._devices, settings.seed, self._rubric.properties)
             self._tests_sha256 = self._assignment.code_sha256()
+            self._tests.remembers = settings.remember
             self._rehearse()
-            if not settings.remember:
-                self._tests.forget_passes()
             if self.isolation.level < settings.required_level:
                 raise CannotGrade(
                     f"isolation here is {self.isolation}, weaker than required. `grader doctor` shows what is missing."
@@ -198,37 +197,28 @@ class Judge:
             bonus=nothing,
             max_bonus=0,
             tasks=[_task_report(task, properties) for task in self._rubric.tasks if properties],
-            environment=self.environment,
-            provenance=self.provenance(started, time.monotonic() - clock),
+            environment=Environment(
+                python=platform.python_version(),
+                torch=torch.__version__,
+                devices=[str(label(device)) for device in self._devices],
+                isolation=str(self.isolation),
+            ),
+            provenance=Provenance(
+                grader_version=__version__,
+                rubric_sha256=self._rubric.sha256,
+                hidden_tests_sha256=self._tests_sha256,
+                seed=self._settings.seed,
+                started_at=started.isoformat(timespec="seconds"),
+                duration_s=round(time.monotonic() - clock, 3),
+                command=self._settings.command,
+            ),
         )
-        return viewed(report, self._assignment, self._settings.only, self._settings.language)
+        return viewed(report, self._assignment, self._settings.only)
 
     @property
     def isolation(self) -> Isolation:
         """The isolation that the fork server has on this machine."""
         return self._zygote.isolation
-
-    @property
-    def environment(self) -> Environment:
-        """The report's part about this machine."""
-        return Environment(
-            python=platform.python_version(),
-            torch=torch.__version__,
-            devices=[str(label(device)) for device in self._devices],
-            isolation=str(self.isolation),
-        )
-
-    def provenance(self, started: datetime, duration_s: float) -> Provenance:
-        """The report's part about how and when the submission was graded."""
-        return Provenance(
-            grader_version=__version__,
-            rubric_sha256=self._rubric.sha256,
-            hidden_tests_sha256=self._tests_sha256,
-            seed=self._settings.seed,
-            started_at=started.isoformat(timespec="seconds"),
-            duration_s=round(duration_s, 3),
-            command=self._settings.command,
-        )
 
 
 def _submission_info(submission: Submission) -> SubmissionInfo:

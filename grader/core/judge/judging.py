@@ -25,32 +25,32 @@ INCONSISTENT = say("the same calls gave different answers in different processes
 
 
 def run_tests(
-    tests: HiddenTests, student: Student, lender: Lender | None = None, *, plain: bool = False
+    hidden: HiddenTests, student: Student, lender: Lender | None = None, *, plain: bool = False
 ) -> list[CaseResult]:
     """Run every hidden test on one submission.
 
     Args:
-        tests: The hidden tests.
+        hidden: The hidden tests.
         student: The submission.
         lender: Its workers, which answer what :func:`rehearse` has recorded; None to ask request by request only, each
             property of a new one.
         plain: Whether to ask request by request for everything, also for what passes on a replay.
     """
-    student.seed = tests.seed
-    decided = Judging(tests, student, lender, plain=plain).results()
+    student.seed = hidden.run_seed
+    decided = Judging(hidden, student, lender, plain=plain).results()
     student.start_afresh()
-    in_order = [decided[test.nodeid] for of_property in tests.plugin.tests.values() for test in of_property]
+    in_order = [decided[test.nodeid] for of_property in hidden.tests.values() for test in of_property]
     return settled(in_order)
 
 
-def rehearse(tests: HiddenTests, reference: Student) -> list[CaseResult]:
+def rehearse(hidden: HiddenTests, reference: Student) -> list[CaseResult]:
     """Run every test on the reference, and record the requests of those properties whose tests are all plain."""
-    reference.seed = tests.seed
-    judging = Judging(tests, reference, None)
-    for prop, of_property in tests.plugin.tests.items():
+    reference.seed = hidden.run_seed
+    judging = Judging(hidden, reference, None)
+    for prop, of_property in hidden.tests.items():
         noted = judging.ask(prop, None)
-        if all(test.nodeid in tests.plugin.plain for test in of_property) and (recording := noted.recording()):
-            tests.recordings[prop] = recording
+        if all(test.nodeid in hidden.plain for test in of_property) and (recording := noted.recording()):
+            hidden.recordings[prop] = recording
     reference.start_afresh()
     return settled(list(judging.asked.values()))
 
@@ -62,11 +62,11 @@ class Judging:
         asked: By test, the results of what was asked for request by request.
     """
 
-    def __init__(self, tests: HiddenTests, student: Student, lender: Lender | None, *, plain: bool = False) -> None:
+    def __init__(self, hidden: HiddenTests, student: Student, lender: Lender | None, *, plain: bool = False) -> None:
         """Decide nothing yet; see :func:`run_tests`."""
         self.asked: dict[str, CaseResult] = {}
-        self._hidden, self._student, self._lender, self._plain = tests, student, lender, plain
-        self._tests = tests.plugin.tests
+        self._hidden, self._student, self._lender, self._plain = hidden, student, lender, plain
+        self._tests = hidden.tests
         self._replies: dict[str, Replies | None] = {}  # of the replay, by property
         self._replayed: dict[str, Results] = {}  # the same: the cases that it decides
         self._standing: Results = {}  # the results of the replay that stand
@@ -123,7 +123,7 @@ class Judging:
             return None, {}
         replies = Replies(self._hidden.recordings[prop], packed)
         key = prop, hashlib.sha256(packed).digest()
-        if (known := self._hidden.passed.recall(key)) is not None:
+        if (known := self._hidden.passed.get(key)) is not None:
             return replies, known
         worker, decided = Replayed(replies), {}
         student = self._student.met_through(lambda _: worker)
@@ -132,10 +132,10 @@ class Judging:
             error = replies.stub_of(place)
             stub = student.fault(error) if error else None
             with contextlib.suppress(Unforeseen):
-                decided[test.nodeid] = self._hidden.plugin.run(test, student, None, stub)
+                decided[test.nodeid] = self._hidden.run(test, student, stub=stub)
         self._import_faults |= student.import_faults
         if self._pass(prop, decided) and not student.has_read and not any(case.excuses for case in decided.values()):
-            self._hidden.passed.keep(key, decided)  # the verdict follows from seed and replies alone
+            self._hidden.keep(key, decided)  # the verdict follows from seed and replies alone
         return replies, decided
 
     def _pass(self, prop: str, cases: Results) -> bool:
@@ -154,7 +154,8 @@ class Judging:
         if not self._plain and self._pass(prop, cases):
             self._standing |= cases
         elif before is None or not before.are_whole or self._student.gives_up(before.recording.names):
-            if not self._cannot_be_imported(prop):
+            recording = self._hidden.recordings.get(prop)
+            if recording is None or not self._student.lacks(recording.names):  # a file that fails to import is no hang
                 lender.end_idle()
             self.ask(prop, before)
         elif self._plain or not cases:
@@ -164,11 +165,6 @@ class Judging:
             self._in_doubt |= not self._is_confirmed(before, lender)
             if not self._is_decided(prop):
                 self.ask(prop, before)
-
-    def _cannot_be_imported(self, prop: str) -> bool:
-        """Whether the replay skipped a property, or cut it short, only because one of its files cannot be imported."""
-        recording = self._hidden.recordings.get(prop)
-        return recording is not None and self._student.lacks(recording.names)
 
     def _is_confirmed(self, before: Replies, lender: Lender) -> bool:
         """Whether another worker answers as in the replay, for cases that need no other request."""
@@ -193,7 +189,7 @@ class Judging:
             noted.begin_case()
             if test.nodeid in self._standing:
                 continue
-            self.asked[test.nodeid] = self._hidden.plugin.run(test, self._student, following)
+            self.asked[test.nodeid] = self._hidden.run(test, self._student, following)
             self._answers[test.nodeid] = noted.of_case
             if before is not None and not before.agree_in_case(place, noted.of_case):
                 self._in_doubt = True
@@ -220,14 +216,10 @@ class Judging:
 
     def _answers_otherwise(self, replay: Replay, lender: Lender) -> bool:
         """Whether a new worker gives other answers to some cases of one property in each task that has passed."""
-        key = f"{self._hidden.seed} {self._student.sha256}"
-        sample: dict[str, Replies] = {}
-        tasks = set[str]()
-        for prop in shuffled((prop for prop in self._tests if self._pass(prop, self._replayed[prop])), key):
-            task, before = self._hidden.task_of(prop), self._replies[prop]
-            if task not in tasks and before is not None:
-                tasks.add(task)
-                sample[prop] = before
+        key = f"{self._hidden.run_seed} {self._student.sha256}"
+        passed = shuffled((prop for prop in self._tests if self._pass(prop, self._replayed[prop])), key)
+        chosen = {self._hidden.task_of(prop): prop for prop in reversed(passed)}.values()  # the first one of each task
+        sample = {prop: before for prop in passed if prop in chosen and (before := self._replies[prop])}
         return bool(sample) and not replay.answers_alike(sample, key, lender.start)
 
     def _without_trust(self, hopeful: Sequence[str], lender: Lender) -> Results:

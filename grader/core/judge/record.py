@@ -130,9 +130,10 @@ class Replies:
         """Whether every request has a reply and the process was left intact."""
         return len(self._given) == len(self.recording.singly) and not OF_THE_MACHINE & {*map(error_kind, self._given)}
 
-    def of_case(self, place: int) -> Iterator[Exchange]:
-        """The requests of one case, each with its reply, up to the first that has none."""
-        return self._answered(self.recording.cases[place])
+    def answered(self, places: Iterable[int]) -> Iterator[Exchange]:
+        """The requests at these places that have a reply, with the reply."""
+        given, singly = self._given, self.recording.singly
+        return ((singly[place], given[place]) for place in places if place < len(given))
 
     def stub_of(self, case: int) -> Mapping[str, Any] | None:
         """The first error of a case whose requests all begin with a stub, or need an object that a stub has not made.
@@ -142,22 +143,15 @@ class Replies:
         """
         if len(self.recording.names) > 1:
             return None
-        errors = [reply.get("error") for _, reply in self.of_case(case)]
-        if len(errors) < len(self.recording.cases[case]) or case in self.recording.raising:
+        places = self.recording.cases[case]
+        errors = [reply.get("error") for _, reply in self.answered(places)]
+        if len(errors) < len(places) or case in self.recording.raising:
             return None
         return errors[0] if errors and _is_stub(errors[0]) and all(map(_needs_a_stub, errors)) else None
 
-    def of_loads(self) -> dict[bytes, Mapping[str, Any]]:
-        """The replies to the requests that import files."""
-        return dict(self._answered(self.recording.loads))
-
-    def _answered(self, places: Iterable[int]) -> Iterator[Exchange]:
-        given, singly = self._given, self.recording.singly
-        return ((singly[place], given[place]) for place in places if place < len(given))
-
-    def agree_in_case(self, place: int, others: Iterable[Exchange]) -> bool:
+    def agree_in_case(self, case: int, others: Iterable[Exchange]) -> bool:
         """Whether other replies agree in one case, as far as the requests are the same."""
-        for (request, reply), (then, other) in zip(self.of_case(place), others, strict=False):
+        for (request, reply), (then, other) in zip(self.answered(self.recording.cases[case]), others, strict=False):
             if request != then:
                 return True
             if not OF_THE_MACHINE & {error_kind(reply), error_kind(other)} and not alike(reply, other):

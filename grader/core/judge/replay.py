@@ -72,12 +72,12 @@ class Replayed:
     def __init__(self, replies: Replies) -> None:
         """Stand at no case yet."""
         self._replies = replies
-        self._loads = replies.of_loads()
+        self._loads = dict(replies.answered(replies.recording.loads))
         self._rest: Iterator[Exchange] = iter(())
 
     def begin_case(self, place: int) -> None:
         """Go to the first request of a case."""
-        self._rest = self._replies.of_case(place)
+        self._rest = self._replies.answered(self._replies.recording.cases[place])
 
     def request(self, operations: Sequence[Operation], timeout_s: float) -> dict[str, Any]:
         """The reply to the next request; raises ``Unforeseen`` if that is not the recorded one, or met a limit."""

@@ -11,12 +11,13 @@ from itertools import count
 from typing import Any, TypeVar
 
 from grader.core.messages import say
+from grader.core.results.outcome import Charges
 from grader.core.rubric import Rubric
 from grader.core.sandbox.handle import Operation, Request, WorkerFailed, WorkerLike
 from grader.core.sandbox.limits import Limits
 
 from .devices import with_imports
-from .excuses import Excuse, Reading
+from .excuses import Reading
 from .faults import Crashed, InvalidReply, MemoryExceeded, StudentFault, TimedOut, fault_from_reply
 from .student_objects import StudentModule, StudentName
 from .time_left import TimeLeft
@@ -75,13 +76,11 @@ class Student:
         self.seed = 0  # of the run
         self.sha256 = hashlib.sha256(repr(sorted(files.items())).encode()).hexdigest()
         self.property_id = ""  # the property that is judged
-        self.excuses: list[Excuse] = []  # of the present case
+        self.excuses: list[tuple[StudentFault, Charges]] = []  # of the present case; see :meth:`excuse`
         self.read: list[Reading] = []  # the readings that the present case has used
         self.in_vain: set[str] = set()  # properties of which something has failed alone, too
         self.has_read = False  # whether a verdict follows from more than replies: from a reading, or from the text
         self.turns = True  # whether a constructor that refuses its sizes is asked again
-
-    # ── What tests call ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def __getattr__(self, name: str) -> StudentName:
         """The student's class or function of that name.
@@ -191,7 +190,7 @@ class Student:
             fault: The verdict that counts if they do not.
             charges: Of each of these groups of properties, one has to have lost its points in the same report.
         """
-        self.excuses.append(Excuse(fault, charges))
+        self.excuses.append((fault, charges))
 
     def charge_in_one_property(self, name: str, fault: StudentFault) -> None:
         """Pass over a call that has returned several values, or refused good sizes, except in one property.
@@ -225,8 +224,6 @@ class Student:
         self.excuses, self.read = [], []
         self._numbers = count()
 
-    # ── What a replay needs ────────────────────────────────────────────────────────────────────────────────────
-
     def met_through(self, start_worker: StartWorker) -> Student:
         """The same submission with another kind of worker; of what is known already, it shares only the readings."""
         student = Student(self.files, start_worker, self._rubric, self._limits, self._condemned)
@@ -247,10 +244,7 @@ class Student:
             with suppress(StudentFault):
                 other._load(name)
         other.start_afresh()
-        first, again = (
-            {name: type(fault) for name, fault in student.import_faults.items()} for student in (self, other)
-        )
-        return first == again
+        return all(type(other.import_faults.get(name)) is type(fault) for name, fault in self.import_faults.items())
 
     def announce(self, property_id: str) -> None:
         """Say which property is judged next."""
@@ -279,8 +273,6 @@ class Student:
     def gives_up(self, names: Iterable[str]) -> bool:
         """Whether one of the names has hung, has used up its time, or is in a file that cannot be imported."""
         return any(name in self.import_faults or self.time.is_over(name) for name in names)
-
-    # ── How requests reach a worker ─────────────────────────────────────────────────────────────────────────────────
 
     def construct(self, name: str, arguments: dict[str, Any]) -> StudentModule:
         """Construct an object of the student's class ``name``; it happens at the next request for a value."""

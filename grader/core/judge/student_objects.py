@@ -96,8 +96,9 @@ class StudentFunction:
         values: dict[str, Any] = {"target": self.target, **_called_with(arguments, recording)}
         values |= {"then": list(then)} if then else {}
         match self.student.request(self.name, "observe", **values):
-            case {"output": output, "arguments_after": list(after)} if _as_sent(after, arguments):
-                return self._one_tensor(output), after
+            case {"output": output, "arguments_after": list(after)} if len(after) == len(arguments):
+                if all(isinstance(tensor, Tensor) for tensor in after):
+                    return self._one_tensor(output), after
         raise InvalidReply(MALFORMED)
 
     def _one_tensor(self, output: Any) -> Tensor:
@@ -139,11 +140,6 @@ def _called_with(arguments: Sequence[Tensor], recording: bool = True) -> dict[st
     how = {} if recording and RECORDING.get() else {"recording": False}
     needing = {"needing": True} if any(argument.requires_grad for argument in arguments) else {}
     return {"arguments": list(arguments), **how, **needing}
-
-
-def _as_sent(after: list[Any], sent: tuple[Tensor, ...]) -> bool:
-    """Whether as many tensors came back as were sent."""
-    return len(after) == len(sent) and all(isinstance(tensor, Tensor) for tensor in after)
 
 
 @dataclass(frozen=True)

@@ -41,8 +41,6 @@ class TimeLeft:
         for name in names:
             self._left_s[name] -= spent_s / len(names)
 
-    # ── A request ───────────────────────────────────────────────────────────────────────────────────────────────────
-
     def limit_s(self, name: str, *, is_import: bool) -> float:
         """Seconds that a request may take; an honest import may need more than most.
 
@@ -77,8 +75,6 @@ class TimeLeft:
     def is_over(self, name: str) -> bool:
         """Whether a name has hung, or has no time left."""
         return name in self._hung or self._left_s[name] <= 0
-
-    # ── A list ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     @property
     def silence_s(self) -> float:

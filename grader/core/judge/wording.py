@@ -31,11 +31,8 @@ VISIBLE = 0.01  # of the expected size: smaller errors are told in rounding step
 
 def places(what: Message, wrong: Tensor) -> Message:
     """The shape of ``what``, how many elements are wrong, and where the first one is."""
-    place = int(wrong.to(torch.uint8).flatten().argmax())  # a list of all places may be larger than the tensor
-    first: list[int] = []
-    for size in reversed(wrong.shape):
-        place, index = divmod(place, size)
-        first.insert(0, index)
+    place = wrong.to(torch.uint8).argmax()  # a list of all places may be larger than the tensor
+    first = [int(index) for index in torch.unravel_index(place, wrong.shape)]
     return say(PLACES, what=what, shape=wrong.shape, n=int(wrong.sum()), all=wrong.numel(), place=first)
 
 

@@ -80,12 +80,14 @@ class Pages:
         ``found`` holds the grades of this submission's students; it is empty if another of their submissions counts.
         ``beside`` are the points of :class:`Entry` of that name.
         """
+        # Each once, and not who decided: only staff may know that.
+        decisions = dict.fromkeys(decision for one in found for decision in one.decisions)
         return self._student.render(
             report=report,
             beside=beside,
             graded=report.score is not None,
             counted=self._counted(found),
-            decided=_decided(found, self._rubric, self._language),
+            decided=[(one.for_student(self._rubric, self._language), one.code) for one in decisions],
             late_at_all=days_late(self._rubric.policy, report.submission.origin) > 0,
             lost=[name for name, prop in report.properties.items() if prop.points < prop.max_points],
             repeats=repeats(report),
@@ -142,15 +144,6 @@ def class_content(entries: Sequence[Entry], picture: str = "") -> dict[str, Any]
         "named": any(one.line.origin and one.line.origin.students for one in entries),
         "beside": beside(entries),
     }
-
-
-def _decided(found: Sequence[StudentGrade], rubric: Rubric, language: str) -> list[tuple[str, str]]:
-    """What people decided, each decision once, and the line of code that a comment is about.
-
-    Who decided it is left out: only staff may know that.
-    """
-    decisions = dict.fromkeys(decision for one in found for decision in one.decisions)
-    return [(decision.for_student(rubric, language), decision.code) for decision in decisions]
 
 
 def _printable(value: Any) -> Any:

@@ -18,6 +18,12 @@ NEAR_ZERO = 0.05  # share of all points; a submission in which one piece works e
 OURS = sys.stdlib_module_names | {"torch"}
 NO_PENALTY = LatePenalty()
 NO_THREAD = "can't start new thread"  # as Python says it
+BY_OUTCOME = {  # reasons that are outcomes of properties
+    Outcome.TIMED_OUT: say("Timed out: {names}."),
+    Outcome.INCONSISTENT: say("Different answers to the same calls in another process: {names}."),
+}
+LATE = say("The platform marks it late, but does not say by how much: [policy] counts one day.")
+NOTHING_RAN = "{name}: no property of this task produced a result ({how}), although code was submitted."
 
 
 def attention(report: Report, penalty: LatePenalty = NO_PENALTY) -> list[Attention]:
@@ -41,30 +47,18 @@ def _reasons(report: Report, penalty: LatePenalty) -> Iterator[tuple[str, Messag
         notices = map(from_data, filter(None, report.submission.notice_parts))
         yield from ((code, notice) for notice in notices if (code := concern_of(notice)))
     if penalty != NO_PENALTY and origin and origin.late and not origin.submitted_at and origin.late_s is None:
-        yield (
-            "late_without_date",
-            say("The platform marks it late, but does not say by how much: [policy] counts one day."),
-        )
+        yield "late_without_date", LATE
     if report.status == "graded":
         yield from _elsewhere(report)
         yield from _zeros(report)
-        if hung := _with(report, Outcome.TIMED_OUT):
-            yield "timed_out", say("Timed out: {names}.", names=hung)
-        if otherwise := _with(report, Outcome.INCONSISTENT):
-            yield (
-                "inconsistent",
-                say("Different answers to the same calls in another process: {names}.", names=otherwise),
-            )
+        for outcome, told in BY_OUTCOME.items():
+            if names := [name for name, prop in report.properties.items() if prop.outcome is outcome]:
+                yield outcome.value, told.filled(names=", ".join(names))
 
 
 def _message(text: str, parts: Sequence[MessagePart]) -> Message:
     """A text of a report with its parts; those of earlier versions have none."""
     return from_data(parts) if parts else quoted(text)
-
-
-def _with(report: Report, wanted: Outcome) -> str:
-    """The properties with that outcome."""
-    return ", ".join(name for name, prop in report.properties.items() if prop.outcome is wanted)
 
 
 def _elsewhere(report: Report) -> Iterator[tuple[str, Message]]:
@@ -100,15 +94,7 @@ def _zeros(report: Report) -> Iterator[tuple[str, Message]]:
     for task in report.tasks:
         ended = lost[task.id]
         if task.score == 0 and ended & {*NEVER_ANSWERED} and ended <= {*NEVER_ANSWERED, *NOT_BEGUN}:
-            how = ", ".join(sorted(ended))
-            yield (
-                "nothing_ran",
-                say(
-                    "{name}: no property of this task produced a result ({how}), although code was submitted.",
-                    name=task.id,
-                    how=how,
-                ),
-            )
+            yield "nothing_ran", say(NOTHING_RAN, name=task.id, how=", ".join(sorted(ended)))
     begun = any(ended - {*NOT_BEGUN} for ended in lost.values())
     if report.score is not None and report.bonus is not None and begun:
         earned, most = report.score + report.bonus, report.max_score + report.max_bonus

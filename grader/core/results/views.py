@@ -133,8 +133,8 @@ def repeats(report: Report) -> dict[str, list[PropertyReport]]:
     return found
 
 
-def viewed(report: Report, assignment: Assignment, only: str | None, language: str) -> Report:
-    """The same outcomes with the points of the present rubric, in a language.
+def viewed(report: Report, assignment: Assignment, only: str | None) -> Report:
+    """The same outcomes with the points and the English words of the present rubric.
 
     The report is in English, as a judge or an earlier run made it; ``only`` is the one task that was graded. What the
     rubric no longer has keeps its points and its words.
@@ -150,7 +150,7 @@ def viewed(report: Report, assignment: Assignment, only: str | None, language: s
             "provenance": report.provenance.model_copy(update={"rubric_sha256": rubric.sha256}),
         }
     )
-    return in_language(now, assignment, language)
+    return in_language(now, assignment, "en")
 
 
 def totals(tasks: Sequence[TaskReport], rubric: Rubric) -> dict[str, float]:

@@ -109,7 +109,7 @@ class Run:
         self.shown_anew += not known.shown
 
     def _view(self, report: Report) -> Report:
-        return viewed(report, self._settings.assignment, self._settings.only, "en")
+        return viewed(report, self._settings.assignment, self._settings.only)
 
     def _shown(self, report: Report) -> Report:
         return in_language(report, self._settings.assignment, self._settings.language)

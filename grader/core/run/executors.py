@@ -8,9 +8,10 @@ from __future__ import annotations
 import os
 import threading
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Self
 
@@ -154,7 +155,7 @@ CHOICES = f"{LOCAL}, tcp://HOST:PORT, tls://HOST:PORT or {SLURM}"
 PARTING_S = 0.5  # for threads to notice that their jobs have been abandoned, and to end their judges
 
 
-class Executor(ABC):
+class Executor(AbstractContextManager["Executor"]):
     """Runs jobs, each by :meth:`JudgePool.grade`; when its ``with`` block ends, jobs that are left are abandoned.
 
     An executor that can run nothing any more cancels all of its futures, and those of jobs that are submitted later.
@@ -180,9 +181,6 @@ class Executor(ABC):
 
     def __enter__(self) -> Self:
         return self
-
-    @abstractmethod
-    def __exit__(self, *_: object) -> None: ...
 
 
 class LocalExecutor(Executor):

@@ -1,4 +1,4 @@
-"""One end of a socket between judge and worker: whole messages, each before a deadline or within an allowance."""
+"""One end of a socket between judge and worker: whole messages, each within an allowance of time."""
 
 from __future__ import annotations
 
@@ -93,11 +93,8 @@ class Allowance:
         return min(LOOK_S, self._allowed_s - spent)
 
 
-Deadline = float | Allowance | None  # a moment of ``time.monotonic``; None for ever
-
-
 class Channel:
-    """One end of a stream socket: sends and receives whole messages, each before a deadline."""
+    """One end of a stream socket: sends and receives whole messages."""
 
     def __init__(self, fd: int) -> None:
         """Take over the file descriptor ``fd``."""
@@ -110,18 +107,12 @@ class Channel:
         """Close the descriptor."""
         os.close(self._fd)
 
-    def send(self, message: bytes, deadline: Deadline = None) -> None:
-        """Send one message before ``deadline`` (``time.monotonic`` seconds).
-
-        Raises:
-            ProtocolError: If it is too large.
-            PeerClosed: If the other end is gone.
-            DeadlineExceeded: If the other end does not read in time.
-        """
-        self._queue(message)
+    def send(self, message: bytes) -> None:
+        """Post a message, and wait until the other end has taken all of it, or is gone."""
+        self.post(message)
         while self._unsent:
-            if not self._write():
-                self._wait(select.POLLOUT, deadline)
+            self._wait(select.POLLOUT, None)
+            self._push()
 
     def post(self, message: bytes, before: bytes = b"") -> None:
         """Send a message after ``before``: as much as the other end takes now, the rest while :meth:`receive` waits.
@@ -132,52 +123,42 @@ class Channel:
         Raises:
             ProtocolError: If it is too large.
         """
-        self._queue(message, before)
-        self._push()
-
-    def _queue(self, message: bytes, before: bytes = b"") -> None:
         size = len(before) + len(message)
         if size > MAX_BYTES:
             raise ProtocolError(TOO_LARGE)
         self._unsent = memoryview(b"".join((self._unsent, _LENGTH.pack(size), before, message)))
+        self._push()
 
     def _push(self) -> None:
+        """Send as much as the other end takes now; nothing more if it is gone."""
         try:
-            self._write()
-        except PeerClosed:
+            self._unsent = self._unsent[os.write(self._fd, self._unsent) :] or NOTHING
+        except BlockingIOError:
+            pass
+        except (BrokenPipeError, ConnectionResetError):
             self._unsent = NOTHING
 
-    def receive(self, deadline: Deadline = None, so_far: int = 0) -> bytearray:
-        """Receive one message before ``deadline``, which continues others of ``so_far`` bytes.
+    def receive(self, allowance: Allowance | None = None, so_far: int = 0) -> bytearray:
+        """Receive one message, which continues others of ``so_far`` bytes; without an allowance, wait for ever.
 
         Raises:
             ProtocolError: If it is too large.
             PeerClosed: If the other end is gone.
             DeadlineExceeded: If no whole message arrives in time.
         """
-        (size,) = _LENGTH.unpack(self._read(_LENGTH.size, deadline))
+        (size,) = _LENGTH.unpack(self._read(_LENGTH.size, allowance))
         if so_far + size > MAX_BYTES:
             raise ProtocolError(TOO_LARGE)
-        return self._read(size, deadline)
+        return self._read(size, allowance)
 
-    def _write(self) -> bool:
-        """Send as much as the other end takes now; False if that is nothing."""
-        try:
-            self._unsent = self._unsent[os.write(self._fd, self._unsent) :] or NOTHING
-        except BlockingIOError:
-            return False
-        except (BrokenPipeError, ConnectionResetError):
-            raise PeerClosed from None
-        return True
-
-    def _read(self, size: int, deadline: Deadline) -> bytearray:
+    def _read(self, size: int, allowance: Allowance | None) -> bytearray:
         data = bytearray(size)
         rest = memoryview(data)
         while rest:
             try:
                 count = os.readv(self._fd, [rest])
             except BlockingIOError:
-                if self._wait(select.POLLIN | (select.POLLOUT if self._unsent else 0), deadline) & select.POLLOUT:
+                if self._wait(select.POLLIN | (select.POLLOUT if self._unsent else 0), allowance) & select.POLLOUT:
                     self._push()
                 continue
             except ConnectionResetError:
@@ -187,33 +168,23 @@ class Channel:
             rest = rest[count:]
         return data
 
-    def _wait(self, events: int, deadline: Deadline) -> int:
+    def _wait(self, events: int, allowance: Allowance | None) -> int:
         self._poll.register(self._fd, events)
-        while not (happened := self._poll.poll(_wait_ms(deadline))):
-            if isinstance(deadline, float | int):
-                raise DeadlineExceeded
+        while not (happened := self._poll.poll(1000 * allowance.left_s() if allowance else None)):
+            pass
         return happened[0][1]
 
-    def peer(self, deadline: Deadline) -> int | None:
+    def peer(self, allowance: Allowance) -> int | None:
         """The process number of the sender, once it has sent something; None if the system does not report it.
 
         The option ``SO_PASSCRED`` has to be set on this end's socket.
         """
         if not hasattr(socket, "SO_PASSCRED"):
             return None
-        self._wait(select.POLLIN, deadline)
+        self._wait(select.POLLIN, allowance)
         with socket.socket(fileno=os.dup(self._fd)) as peeked:
             _, ancillary, _, _ = peeked.recvmsg(1, socket.CMSG_SPACE(_CREDENTIALS.size), socket.MSG_PEEK)
         for level, kind, data in ancillary:
             if (level, kind) == (socket.SOL_SOCKET, socket.SCM_CREDENTIALS):
                 return int(_CREDENTIALS.unpack(data[: _CREDENTIALS.size])[0]) or None
         return None
-
-
-def _wait_ms(deadline: Deadline) -> float | None:
-    """Milliseconds to wait before looking again; None for ever."""
-    if deadline is None:
-        return None
-    if isinstance(deadline, float | int):
-        return max(0.0, (deadline - time.monotonic()) * 1000)
-    return deadline.left_s() * 1000

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Protocol, TypeGuard
@@ -93,8 +92,7 @@ class Worker:
         try:
             return _only(self.request_list(as_sent(operations), timeout_s, grace_s=GRACE_S))
         except ProtocolError as error:
-            self._kill()
-            raise WorkerFailed("invalid_reply", say("the reply was {problem}", problem=str(error))) from None
+            raise self._malformed(error) from None
 
     def converse(self, operations: Sequence[Operation], answer: Callable[[str], str]) -> dict[str, Any]:
         """Send one request to a worker that asks back before it replies; limited only in CPU seconds.
@@ -148,8 +146,7 @@ class Worker:
             self._kill()
             raise WorkerFailed("timed_out", say("no answer in time")) from None
         except ProtocolError as error:
-            self._kill()
-            raise WorkerFailed("invalid_reply", say("the reply was {problem}", problem=str(error))) from None
+            raise self._malformed(error) from None
         except PeerClosed:
             raise WorkerFailed("crashed", self._end(grace_s)) from None
         finally:  # the worker may have computed before the judge waited for it
@@ -172,9 +169,9 @@ class Worker:
         if self._ready:
             return
         try:
-            deadline = time.monotonic() + START_S
-            self._waited = Waited(self._channel.peer(deadline))
-            self._ready = self._channel.receive(deadline) == READY
+            allowance = Allowance(self._waited, START_S)
+            self._waited = Waited(self._channel.peer(allowance))
+            self._ready = self._channel.receive(allowance) == READY
         except (ProtocolError, PeerClosed, DeadlineExceeded):
             self._kill()
         if not self._ready:
@@ -195,6 +192,10 @@ class Worker:
     def _kill(self) -> None:
         if self._running:
             self._end(0)
+
+    def _malformed(self, error: ProtocolError) -> WorkerFailed:
+        self._kill()
+        return WorkerFailed("invalid_reply", say("the reply was {problem}", problem=str(error)))
 
     def _end(self, grace_s: float) -> Message:
         self._running = False

@@ -19,7 +19,7 @@ import marshal
 import os
 import struct
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from types import CodeType, ModuleType
@@ -65,11 +65,8 @@ class MemoryImporter(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         """Every module that comes from here."""
         return self._packages | self._sources.keys() | self._empty
 
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> importlib.machinery.ModuleSpec | None:
+    def find_spec(self, fullname: str, *_: object) -> importlib.machinery.ModuleSpec | None:
         """A spec for a module of the submission, None for any other."""
-        del path, target  # modules are found by name alone
         if fullname in self._packages or fullname in self._sources:
             return importlib.util.spec_from_loader(fullname, self, is_package=fullname in self._packages)
         return None
@@ -181,11 +178,8 @@ class Library(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         # Of other packages there a worker may know the names, but it could not open them.
         sys.path[:] = [entry for entry in sys.path if Path(entry) not in roots]
 
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> importlib.machinery.ModuleSpec | None:
+    def find_spec(self, fullname: str, *_: object) -> importlib.machinery.ModuleSpec | None:
         """A spec for a module that is here, None for any other."""
-        del path, target  # modules are found by name alone
         if fullname not in self._files:
             return None
         file = self._files[fullname]

@@ -12,7 +12,7 @@ from dataclasses import asdict
 from functools import cached_property, lru_cache
 from typing import Any
 
-from .channel import Channel, PeerClosed
+from .channel import Channel
 from .handle import Worker
 from .limits import LAYERS, Isolation, Limits
 from .started import start, taken_over
@@ -93,8 +93,7 @@ class Zygote:
             socket.send_fds(self._control, [json.dumps(command).encode() + b"\n"], [theirs.fileno()])
             pid = int(self._answer()["pid"])
             channel = Channel(ours.detach())
-        with contextlib.suppress(PeerClosed):  # the first request will report it
-            channel.send(json.dumps(dict(files)).encode())  # intake limits their size
+        channel.send(json.dumps(dict(files)).encode())  # intake limits their size
         return Worker(channel, lambda grace_s: self._command({"reap": pid, "grace_s": grace_s}))
 
     def _command(self, command: Mapping[str, Any]) -> dict[str, Any]:

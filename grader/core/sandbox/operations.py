@@ -62,20 +62,14 @@ class Operations:
             return {"value": value}
         except MemoryError:
             return OUT_OF_MEMORY
-        except ProtocolError as error:
-            return invalid(error)
-        except RuntimeError as error:
-            full = type(error) is RuntimeError and "can't allocate memory" in str(error)  # torch's words
-            return OUT_OF_MEMORY if full else _failure(error, self._files, place)
         except BaseException as error:  # SystemExit and KeyboardInterrupt too: student code raised them
-            return _failure(error, self._files, place)
+            full = type(error) is RuntimeError and "can't allocate memory" in str(error)  # torch's words
+            return OUT_OF_MEMORY if full else {"error": {**describe_exception(error, self._files), "place": place}}
 
     def do(self, operation: str, arguments: Mapping[str, Any]) -> Any:
         """Carry out one operation; exceptions of student code pass through."""
         handler: Callable[..., Any] = getattr(self, f"_{operation}")
         return handler(**arguments)
-
-    # ── Importing ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _load(self, module: str, name: str, recorded: Sequence[str] = ()) -> None:
         """Import ``module`` of the submission and make its ``name`` known.
@@ -127,8 +121,6 @@ class Operations:
         self._names.clear()
         self._modules.clear()
         unload()
-
-    # ── Student objects ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def _construct(self, number: int, name: str, arguments: dict[str, Any], turned: bool = False) -> None:
         """Build an object of the class ``name`` and keep it under ``number``, with ``Turned`` integers if requested.
@@ -269,8 +261,6 @@ class Operations:
         """Call ``reset_parameters``, ``to``, ``train`` or ``requires_grad_``; the return value is not sent."""
         getattr(self._modules[target], name)(*arguments)
 
-    # ── State ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
     def _parameters(self, target: int) -> list[dict[str, Any]]:
         named = self._modules[target].named_parameters()
         return [{"name": n, "value": p, "requires_grad": bool(p.requires_grad)} for n, p in named]
@@ -280,10 +270,7 @@ class Operations:
 
     def _held(self, target: int, sizes: list[int]) -> list[Tensor]:
         """The tensors that hold the first of these sizes that the module has: one tensor, or equal pieces."""
-        for size in sizes:
-            if tensors := self._holding(target, size):
-                return tensors
-        return []
+        return next(filter(None, (self._holding(target, size) for size in sizes)), [])
 
     def _holding(self, target: int, size: int) -> list[Tensor]:
         """The tensor that holds ``size`` numbers, or the equal pieces that do: parameters, buffers or plain attributes.
@@ -488,10 +475,6 @@ class _Told(Exception):
 def invalid(error: ProtocolError) -> dict[str, Any]:
     """The reply for a value that the protocol cannot express."""
     return {"error": {"kind": "invalid_reply", "told": as_data(say("returned {problem}", problem=str(error)))}}
-
-
-def _failure(error: BaseException, files: Mapping[str, str], place: int) -> dict[str, Any]:
-    return {"error": {**describe_exception(error, files), "place": place}}
 
 
 def describe_exception(error: BaseException, files: Mapping[str, str]) -> dict[str, Any]:

@@ -65,9 +65,6 @@ class ProtocolError(Exception):
     """A message that breaks the rules above; the text says which one."""
 
 
-# ── Values ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def encode(value: Any, tensors: list[Tensor], depth: int = 0) -> Any:
     """Turn ``value`` into a JSON tree, appending its tensors to ``tensors``.
 
@@ -152,9 +149,6 @@ def decode(tree: Any, tensors: list[Tensor], depth: int = 0) -> Any:
     raise ProtocolError("a malformed value")
 
 
-# ── Tensors as bytes ────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def _storage_bytes(dtype: torch.dtype, shape: Sequence[int], stride: Sequence[int]) -> int:
     """Bytes from the first to the last element of a strided tensor; zero when it has no element."""
     if 0 in shape:
@@ -208,9 +202,6 @@ def _checked(name: str, device: str, shape: tuple[int, ...], stride: tuple[int, 
     size = _storage_bytes(DTYPES[name], shape, stride)
     offset = 0 if torch.empty_strided(shape, stride, device="meta").is_contiguous() else SLICED_OFF
     return Entry(DTYPES[name], device, shape, stride, size, math.prod(shape), offset)
-
-
-# ── Messages ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 class Message:

@@ -123,8 +123,6 @@ def _arguments(shown: Sequence[str]) -> list[str]:
     return [*arguments, "--proc", "/proc", "--dev", "/dev", "--remount-ro", "/", "--chdir", "/"]
 
 
-# ── Ahead of the first judge ────────────────────────────────────────────────────────────────────────────────────────
-
 _AHEAD: list[Started] = []
 _GIVEN: list[Started] = []
 

@@ -112,9 +112,6 @@ def become_worker(rpc_fd: int) -> int:
     return REQUESTS_FD
 
 
-# ── What the fork server does once ──────────────────────────────────────────────────────────────────────────────────
-
-
 def prepare(*, gpus: bool) -> None:
     """Do once, in the fork server, what every worker would have to do: after a fork, each change copies a page."""
     for number in signal.valid_signals():
@@ -128,7 +125,7 @@ def prepare(*, gpus: bool) -> None:
     sys.argv[:] = ["worker"]
     gc.set_threshold(ALLOCATIONS)
     torch.set_num_threads(1)
-    torch.set_num_threads = _keep_one_thread  # type: ignore[assignment] # the parameter has another name there
+    torch.set_num_threads = _do_nothing  # OpenMP would abort, since a worker can start no thread
     torch.compile = _leave_uncompiled
     torch.compiler.disable = lambda fn=None, *_, **__: _leave_uncompiled(fn)  # torch's own imports torch._dynamo
     seed_none(*(torch.xpu, torch.mtia) if gpus else (torch.cuda, torch.xpu, torch.mtia))
@@ -141,17 +138,13 @@ def _leave_uncompiled(model: Any = None, **_: Any) -> Any:
 
 
 def seed_none(*kinds: Any) -> None:
-    """Have ``torch.manual_seed`` pass over kinds of GPU that are not here."""
+    """Have ``torch.manual_seed`` pass over kinds of GPU that are not here: it would write down the whole stack."""
     for kind in kinds:
-        kind.manual_seed_all = _seed_no_device
+        kind.manual_seed_all = _do_nothing
 
 
-def _seed_no_device(seed: int) -> None:
-    """Stands in for what ``torch.manual_seed`` calls for each kind of GPU: it would write down the whole stack."""
-
-
-def _keep_one_thread(number: int) -> None:
-    """Stands in for ``torch.set_num_threads``: OpenMP would abort, since a worker can start no thread."""
+def _do_nothing(*_: object, **__: object) -> None:
+    """Stands in for functions of torch."""
 
 
 FILES = {
@@ -242,14 +235,10 @@ def exercise(device: str) -> None:
 
     So whatever Python and torch import, initialise or cache at first use is there before a worker is forked.
     """
-    requests, replies, operations = Message(), Message(), Operations(FILES)
-    for request in exercise_requests(device):
-        requests.add(request)
-    for request in unpack(requests.packed()):
-        replies.add(operations.perform(request))
+    operations = Operations(FILES)
+    unpack(_replies(operations, iter(unpack(pack(exercise_requests(device)))), len))
     operations.forget()
-    unpack(replies.packed())
     try:
-        replies.add(object())
+        pack(object())
     except ProtocolError:
         str(torch.ones(2).to(device))

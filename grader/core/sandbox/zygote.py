@@ -25,7 +25,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
@@ -167,23 +167,15 @@ def _warm_up(gpus: bool, simulate: bool) -> None:
     """
     if not gpus:
         total = torch.ones(2, requires_grad=True).sum()
-        with _no_file_to_be_opened():  # the first backward looks for GPUs, whose driver would start threads here
-            total.backward()
+        files = resource.getrlimit(resource.RLIMIT_NOFILE)
+        # The first backward looks for GPUs, whose driver would start threads here: it can open no file.
+        resource.setrlimit(resource.RLIMIT_NOFILE, (0, files[1]))
+        total.backward()
+        resource.setrlimit(resource.RLIMIT_NOFILE, files)
         worker.exercise("cpu")
     if simulate:
         second_device.install()
         worker.exercise(second_device.DEVICE)
-
-
-@contextlib.contextmanager
-def _no_file_to_be_opened() -> Iterator[None]:
-    """Have every opening of a file in the block fail."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def _settle(lockdown: Lockdown) -> None:

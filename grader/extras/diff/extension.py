@@ -44,7 +44,7 @@ def print_preview(out: Path, candidates: Sequence[Candidate], settings: Settings
         def now(submission: str) -> Report:
             """The same under the current rubric; in English."""
             report = with_origin(before(submission), kept[submission][1])
-            return viewed(report, settings.assignment, settings.only, "en")
+            return viewed(report, settings.assignment, settings.only)
 
         lines = [(summary_line(before(name)), summary_line(now(name))) for name in kept]
         then = rubric.model_copy(update={"policy": policy})

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from grader.core.cli.grade import LevelName, Roster, Source, found
-from grader.core.cli.terminal import ERR, EXIT_GRADER_ERROR, chosen, fail, follow, language_of, prepare, say, writing
+from grader.core.cli.terminal import EXIT_GRADER_ERROR, chosen, fail, follow, language_of, prepare, say, writing
 from grader.core.export.table import number
 from grader.core.intake.reading_process import Reader
 from grader.core.results.files import write_json, write_text
@@ -46,7 +46,7 @@ def practice(
             if server.isolation.level < Level[require_isolation.upper()]:
                 fail(f"isolation here is {server.isolation}, weaker than required; see `grader doctor`.")
             judging = (judged(one, reader.read(one), exercise, server.start) for one in candidates)
-            results = [*follow(judging, "running tests", len(candidates), ERR)]
+            results = [*follow(judging, "running tests", len(candidates))]
             write_text(out / "practice.csv", table(results))
             write_json(out / "practice.json", document(results, exercise, chosen().rubric.id))
     for result in results:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from grader.core.cli.grade import Roster, Source, found
-from grader.core.cli.terminal import ERR, chosen, follow, language_of, needing, prepare, say, warn, writing
+from grader.core.cli.terminal import chosen, follow, language_of, needing, prepare, say, warn, writing
 from grader.core.export.table import written
 from grader.core.intake.origin import clean
 from grader.core.intake.reading_process import Reader
@@ -46,7 +46,7 @@ def similar(
         prepare(out)
         reading = (read_work(candidate, known, chosen().rubric, reader.read) for candidate in candidates)
         with writing(out):
-            findings = compared([*follow(reading, "reading submissions", len(candidates), ERR)])
+            findings = compared([*follow(reading, "reading submissions", len(candidates))])
             write_text(out / "similar.csv", written(listing(findings.pairs)))
             write_text(out / "similar.html", page(findings, chosen(), [*known.answers], top, language))
         _show(findings, out)

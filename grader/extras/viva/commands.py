@@ -82,7 +82,7 @@ def _ask(folder: Path, out: Path, given: list[Path] | None, seed: int, language:
 
         try:
             done = stack.enter_context(ThreadPoolExecutor(jobs)).map(quiz, read)
-            quizzes = [*terminal.follow(done, "questions", len(read), terminal.ERR)]
+            quizzes = [*terminal.follow(done, "questions", len(read))]
         except RuntimeError as error:  # a worker did not start, or was killed from outside
             terminal.fail(f"{error}; run again.", terminal.EXIT_GRADER_ERROR)
     write_text(folder / KEY, Key(quizzes=quizzes).model_dump_json(indent=1) + "\n", 0o600)

@@ -16,7 +16,7 @@ import typer
 
 from grader import REPOSITORY
 from grader.assignment import ASSIGNMENT
-from grader.core.cli.terminal import ERR, follow, in_one_line
+from grader.core.cli.terminal import follow, in_one_line
 from grader.lab.pool import pool
 
 from .mistakes import Signatures, Trial, Trying, known, written
@@ -47,7 +47,7 @@ def _trying(processes: Executor) -> Trying:
         from .public_tests import tried  # imports torch, which --help does without
 
         results = processes.map(tried, [ASSIGNMENT] * len(trials), *zip(*trials, strict=True))
-        return [*follow(results, title, len(trials), ERR)]
+        return [*follow(results, title, len(trials))]
 
     return trying
 
