@@ -32,7 +32,6 @@ class Refused(Exception):
     """
 
     def __init__(self, code: str, **fields: object) -> None:
-        """Keep the code and the fields."""
         super().__init__(code)
         self.code = code
         self.fields = fields

@@ -129,8 +129,8 @@ class Feedback:
         """End a test that takes too long, so that the other tests can run."""
         if item.config.option.usepdb:
             return (yield)
-        task = self._task_id(item)
-        if self._timeouts[task] >= MOST_TIMEOUTS:
+        task = self.rubric.task_of.get(property_of(item) or "")
+        if self._timeouts[task and task.id] >= MOST_TIMEOUTS:
             self.untried.add(property_of(item))
             pytest.skip()
         try:
@@ -138,7 +138,7 @@ class Feedback:
                 return (yield)
         except TimeoutError:
             self._limit_s = LIMIT_AFTER_TIMEOUT_S
-            self._timeouts[task] += 1
+            self._timeouts[task and task.id] += 1
             raise
 
     @pytest.hookimpl(wrapper=True)
@@ -170,10 +170,6 @@ class Feedback:
             return State.TODO if all(todos) else State.FAILED
         lost = prop.id in self.untried or any(prop.id in broken.property_ids for broken in self.broken)
         return State.PASSED if self.passed.get(prop.id) and not lost else State.NOT_RUN
-
-    def _task_id(self, item: pytest.Item) -> str | None:
-        task = self.rubric.task_of.get(property_of(item) or "")
-        return task and task.id
 
     def _belongs(self, property_id: str | None) -> bool:
         return property_id is not None and self.rubric.task_of.get(property_id) in (self.tasks or ())

@@ -6,6 +6,7 @@ import shutil
 from argparse import Namespace
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import pytest
 
@@ -72,11 +73,20 @@ class Page:
     def _say(self, key: str, **fields: object) -> str:
         return say(self.feedback.language, key, **fields)
 
+    def _name(self, task: Task) -> str:
+        return self._say("bonus_task" if task.bonus else "task", number=task.number, title=task.title)
+
     def _title(self, prop: Property) -> str:
         return prop.title[self.feedback.language]
 
+    @cached_property
+    def _passed(self) -> frozenset[str]:
+        """The ids of the properties that pass."""
+        props = (prop for task in self.feedback.rubric.tasks for prop in task.properties)
+        return frozenset(prop.id for prop in props if self.feedback.state(prop) is State.PASSED)
+
     def _earned(self, task: Task) -> float:
-        return sum(prop.points for prop in task.properties if self.feedback.state(prop) is State.PASSED)
+        return sum(prop.points for prop in task.properties if prop.id in self._passed)
 
     def _symbol(self, state: State) -> str:
         symbols = {State.PASSED: "✓", State.FAILED: "✗", State.TODO: self._say("todo_state"), State.NOT_RUN: "-"}
@@ -106,9 +116,8 @@ class Page:
         return min(10 + max(width(self._title(prop)) for prop in props), self._columns - SCORE - fractions)
 
     def _rows(self, task: Task, columns: int) -> list[str]:
-        heading = self._say("bonus_task" if task.bonus else "task", number=task.number, title=task.title)
         most = sum(prop.points for prop in task.properties)
-        lines = [self.paint(pad(heading, columns) + _score(self._earned(task), most), "bold")]
+        lines = [self.paint(pad(self._name(task), columns) + _score(self._earned(task), most), "bold")]
         for prop in task.properties:
             state = self.feedback.state(prop)
             earned = prop.points if state is State.PASSED else 0
@@ -311,8 +320,7 @@ class Page:
         ]
 
     def _next(self, task: Task) -> str:
-        name = self._say("bonus_task" if task.bonus else "task", number=task.number, title=task.title)
-        return self._say("next_task", task=name, file=next(iter(task.names.values())))
+        return self._say("next_task", task=self._name(task), file=next(iter(task.names.values())))
 
     def _all_points(self) -> bool:
         """Whether every task but a bonus is complete."""

@@ -84,7 +84,6 @@ class Stopped(Exception):
     """
 
     def __init__(self, name: str, why: str, todo: str) -> None:
-        """Keep the three."""
         super().__init__(f"{name}: {why}")
         self.name, self.why, self.todo = name, why, todo
 
@@ -120,7 +119,6 @@ class Desk:
     """Makes layers of the student's classes, with the weights of a model, and keeps a report on each class."""
 
     def __init__(self, language: Language) -> None:
-        """Make nothing yet."""
         self._language = language
         self._files = {name: file for task in rubric.load().tasks for name, file in task.names.items()}
         self.reports: list[Report] = []

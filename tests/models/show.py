@@ -212,7 +212,6 @@ class Terminal:
     """Prints within the columns of the terminal."""
 
     def __init__(self, language: Language) -> None:
-        """Find out how many columns there are."""
         self._language, self._columns, self._paint = language, columns(), painter()
 
     def tell(self, text: str, colour: str = "") -> None:

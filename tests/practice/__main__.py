@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import linecache
 import time
 from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
@@ -177,13 +178,9 @@ class _Page:
         failure = self._runs.outcomes[why, test] or {}
         yield from self._marked(BAD, f"{test}: {self._say('test_refuses', name=why)}")
         yield from self._told(self._why(failure))
-        yield from self._told(self._source(failure["line"]), 8)
+        yield from self._told(linecache.getline(str(MINE), failure["line"]).strip(), 8)
         if printed := failure["printed"].strip():
             yield from self._told(self._say("printed", text=printed))
-
-    def _source(self, line: int) -> str:
-        source = MINE.read_text(encoding="utf-8", errors="replace").split("\n")
-        return source[line - 1].strip() if 0 < line <= len(source) else ""
 
 
 if __name__ == "__main__":

@@ -185,7 +185,6 @@ class NotSimulated(RuntimeError):
     """
 
     def __init__(self, what: str) -> None:
-        """Keep what is lacking."""
         super().__init__(f"the simulated device does not support {what}")
         self.what = what
 
