@@ -137,20 +137,16 @@ FORBIDDEN = {
 def problems(language: Language) -> dict[str, str]:
     """From each file with a problem to one sentence that names the problem and what to do."""
     files = {path.relative_to(ROOT).as_posix(): path for path in source_files()}
-    modules = source_rules.modules_of(files)
-    found = {}
-    for file, path in files.items():
-        if refused := refused_text(file, language):
-            found[file] = refused
-            continue
-        text = source_rules.decoded(path.read_bytes())
-        problem = next(source_rules.own_imports(text, modules), None) or source_rules.newer_syntax(text)
-        if problem is not None:
-            fields = dict(problem.fields) | {"version": ".".join(map(str, source_rules.OLDEST_PYTHON))}
-            if problem.code == "own_import":
-                fields["relative"] = source_rules.relative_name(fields["name"], file, files)
-            found[file] = say(language, problem.code, file=file, line=problem.line, **fields)
-    return found
+    found = {file: refused for file in files if (refused := refused_text(file, language))}
+    texts = {file: "" if file in found else source_rules.decoded(path.read_bytes()) for file, path in files.items()}
+    for file, line, name, relative in source_rules.own_imports(texts):
+        found.setdefault(file, say(language, "own_import", file=file, line=line, name=name, relative=relative))
+    version = ".".join(map(str, source_rules.OLDEST_PYTHON))
+    for file, text in texts.items():
+        if newer := source_rules.newer_syntax(text):
+            line, what = newer
+            found.setdefault(file, say(language, "newer_syntax", file=file, line=line, what=what, version=version))
+    return dict(sorted(found.items()))
 
 
 def warnings(language: Language) -> dict[str, str]:

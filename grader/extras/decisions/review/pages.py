@@ -32,7 +32,6 @@ STATIC: Final = {
     "review.css": HERE / "review.css",
     "review.js": HERE / "review.js",
 }
-_EMPTY: Final[Form] = {}
 
 Hide = Callable[[DecidedClass], Anonymous]
 
@@ -85,17 +84,11 @@ class ReviewPages:
         )
 
     def student(
-        self,
-        now: Now,
-        line: SummaryLine,
-        graded: Report,
-        found: Submission | str,
-        problem: str = "",
-        form: Form = _EMPTY,
+        self, now: Now, line: SummaryLine, graded: Report, found: Submission | str, problem: str, form: Form
     ) -> str:
         """The page of one submission: its report as the grader wrote it, and its files now, or why they are gone.
 
-        ``problem`` says why a form was refused, whose content is shown again.
+        ``problem`` says why a form was refused, whose content is shown again; empty if none was.
         """
         rubric, book, hidden = self._assignment.rubric, now.known.book, self._hidden(now)
         report = in_language(graded, self._assignment, self.language)
@@ -148,13 +141,7 @@ class ReviewPages:
         )
 
     def group(
-        self,
-        now: Now,
-        group: Group,
-        reports: Sequence[Report],
-        found: Submission | str,
-        problem: str = "",
-        form: Form = _EMPTY,
+        self, now: Now, group: Group, reports: Sequence[Report], found: Submission | str, problem: str, form: Form
     ) -> str:
         """The page of a group: the files of the first submission beside its failure, and the others.
 

@@ -232,9 +232,9 @@ def pages(text: str, language: str) -> list[Element]:
         parse(page)
         for page in (
             made.classroom(now),
-            made.student(now, lines[0], report, files),
-            made.student(now, lines[0], report, text, problem=text, form=form),
-            made.student(now, lines[0], report, files, problem=text, form={"do": "comment", "comment": text}),
+            made.student(now, lines[0], report, files, "", {}),
+            made.student(now, lines[0], report, text, text, form),
+            made.student(now, lines[0], report, files, text, {"do": "comment", "comment": text}),
             made.broken(text, [*form.items()]),
         )
     ]
