@@ -148,7 +148,8 @@ class Feedback:
             prop = self.rubric.property(name) if name else None
             self.troubles.append(Trouble(node, error, report.capstdout, prop, self.language))
         else:
-            self._note_broken(error.__cause__ or error, _properties_in(node))
+            ids = _ids_written_in(node.path.read_text("utf-8")) if node.path.is_file() else frozenset()
+            self._note_broken(error.__cause__ or error, ids)
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo) -> None:
         """Record the line of the student's code that Ctrl-C interrupted."""
@@ -252,11 +253,6 @@ def files_of(tasks: Sequence[Task] | None) -> list[str]:
         for file in sorted(TESTS.glob("test_*.py"))
         if ids is None or ids & _ids_written_in(file.read_text("utf-8"))
     ]
-
-
-def _properties_in(collector: pytest.Collector) -> frozenset[str]:
-    """Find the properties that a test file is about, also when it cannot be imported."""
-    return _ids_written_in(collector.path.read_text("utf-8")) if collector.path.is_file() else frozenset()
 
 
 def _ids_written_in(text: str) -> frozenset[str]:

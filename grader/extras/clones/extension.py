@@ -12,7 +12,6 @@ import re
 import struct
 import zlib
 from bisect import bisect_left
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import reduce
 
@@ -80,17 +79,17 @@ def _object(clone: Listing, name: str) -> bytes:
     try:
         loose = clone.read(f".git/objects/{name[:2]}/{name[2:]}", MAX_SMALL)
     except (OSError, LookupError, Unreadable):
-        return next(_packed(clone, bytes.fromhex(name)))
+        return _packed(clone, bytes.fromhex(name))
     return _inflated(loose).partition(b"\0")[2]
 
 
-def _packed(clone: Listing, name: bytes) -> Iterator[bytes]:
-    """The content of a commit from each pack that has it."""
+def _packed(clone: Listing, name: bytes) -> bytes:
+    """The content of a commit, from the first pack that has it."""
     for index in clone.inside(PACKS).names:
         if index.endswith(".idx"):
             offset = _offset(clone.read(f"{PACKS}{index}", MAX_INDEX), name)
             if offset is not None:
-                yield _unpacked(clone.read(f"{PACKS}{index.removesuffix('.idx')}.pack", MAX_PACK), offset)
+                return _unpacked(clone.read(f"{PACKS}{index.removesuffix('.idx')}.pack", MAX_PACK), offset)
     raise LookupError(name.hex())
 
 

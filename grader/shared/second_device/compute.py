@@ -180,12 +180,9 @@ def _lift(value: Any, ours: list[tuple[Tensor, Tensor]]) -> Any:
 def _copy_across(source: Tensor, target: Tensor, non_blocking: bool = False) -> Tensor:
     """Copy within this device, to it, or from it: the only operation between devices."""
     del non_blocking  # a copy is done when its call returns
-    on_cpu = []
-    for tensor in (source, target):
-        bare = tensor if tensor.device.type == "cpu" or not tensor.numel() else _bare(tensor)
-        on_cpu.append(bare)
     if source.numel():
-        on_cpu[1].copy_(on_cpu[0])
+        here, there = (one if one.device.type == "cpu" or not one.numel() else _bare(one) for one in (source, target))
+        there.copy_(here)
     return target
 
 
