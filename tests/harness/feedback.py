@@ -4,7 +4,6 @@ import inspect
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
@@ -73,15 +72,6 @@ class Trouble:
         return self.elsewhere, rank(self.kind)
 
 
-@dataclass(frozen=True)
-class Broken:
-    """A file that could not be imported, and the ids of properties whose tests could therefore not run."""
-
-    place: str
-    message: str
-    property_ids: frozenset[str]
-
-
 class Feedback:
     """Collects outcomes by property; silences pytest's own report."""
 
@@ -92,7 +82,8 @@ class Feedback:
         self.tasks = tasks
         self.passed: dict[str | None, dict[str, str]] = defaultdict(dict)  # by property: each test's id and sentence
         self.troubles: list[Trouble] = []
-        self.broken: list[Broken] = []
+        # Files that could not be imported: by place and message, the properties whose tests could not run for that.
+        self.broken: dict[tuple[str, str], frozenset[str]] = {}
         self.interrupted_at: str | None = None
         self._limit_s = TIME_LIMIT_S
         self.untried: set[str | None] = set()  # properties with a test that was skipped
@@ -160,20 +151,17 @@ class Feedback:
         todos = [trouble.todo for trouble in self.troubles if trouble.property_id == prop.id]
         if todos:
             return State.TODO if all(todos) else State.FAILED
-        lost = prop.id in self.untried or any(prop.id in broken.property_ids for broken in self.broken)
+        lost = prop.id in self.untried or any(prop.id in ids for ids in self.broken.values())
         return State.PASSED if self.passed.get(prop.id) and not lost else State.NOT_RUN
 
     def _belongs(self, property_id: str | None) -> bool:
-        return property_id is not None and self.rubric.task_of.get(property_id) in (self.tasks or ())
+        return self.rubric.task_of.get(property_id) in (self.tasks or ())
 
     def _note_broken(self, error: BaseException, property_ids: frozenset[str]) -> None:
-        place, message = why_not_imported(error, self.language)
+        why = why_not_imported(error, self.language)
         if self.tasks is not None:
             property_ids = frozenset(filter(self._belongs, property_ids))
-        for known in [broken for broken in self.broken if (broken.place, broken.message) == (place, message)]:
-            self.broken.remove(known)  # two test files may import the same broken file
-            property_ids |= known.property_ids
-        self.broken.append(Broken(place, message, property_ids))
+        self.broken[why] = self.broken.pop(why, frozenset()) | property_ids  # two test files may import one file
 
 
 def why_not_imported(error: BaseException, language: Language) -> tuple[str, str]:

@@ -11,7 +11,7 @@ from functools import cached_property
 import pytest
 
 from ..submit import problems, warnings
-from .feedback import MOST_TIMEOUTS, Broken, Feedback, State, Trouble, files_of
+from .feedback import MOST_TIMEOUTS, Feedback, State, Trouble, files_of
 from .hints import Explanation, coarseness, mistakes, required
 from .rubric import FULL_POINTS, ROOT, Property, Task, load
 from .student import CAN_FORK
@@ -95,8 +95,8 @@ class Page:
     def _refused(self) -> list[str]:
         """Files that the grader would refuse or could not run, although they may work here."""
         found = warnings(self.feedback.language) | problems(self.feedback.language)
-        told = [rf"{re.escape(broken.place)}\b" for broken in self.feedback.broken if broken.place]  # with the remedy
-        told += [f"^{re.escape(broken.message)}$" for broken in self.feedback.broken]
+        told = [rf"{re.escape(place)}\b" for place, _ in self.feedback.broken if place]  # with the remedy
+        told += [f"^{re.escape(message)}$" for _, message in self.feedback.broken]
         new = {file: problem for file, problem in found.items() if not any(re.search(one, problem) for one in told)}
         lines = [f"  {self.paint('✗', 'red')} {file}  {problem}" for file, problem in new.items()]
         return [self.paint(self._say("before_submit"), "bold"), *lines] if lines else []
@@ -159,13 +159,13 @@ class Page:
 
     def _broken(self) -> list[str]:
         whole_run = self.feedback.tasks is None
-        rows = [self._broken_row(broken) for broken in self.feedback.broken if whole_run or broken.property_ids]
+        rows = [self._broken_row(*why, ids) for why, ids in self.feedback.broken.items() if whole_run or ids]
         return [self.paint(self._say("broken"), "red"), *rows] if rows else []
 
-    def _broken_row(self, broken: Broken) -> str:
-        lost = [task for task in self._tasks if any(prop.id in broken.property_ids for prop in task.properties)]
+    def _broken_row(self, place: str, message: str, property_ids: frozenset[str]) -> str:
+        lost = [task for task in self._tasks if any(prop.id in property_ids for prop in task.properties)]
         numbers = self._say("and_task").join(str(task.number) for task in lost)
-        return f"  {broken.place}  {broken.message}" + (self._say("costs", tasks=numbers) if lost else "")
+        return f"  {place}  {message}" + (self._say("costs", tasks=numbers) if lost else "")
 
     # ── What is wrong ──
 
