@@ -45,7 +45,6 @@ class Chat:
     """
 
     def __init__(self, file: Path, ranks: int, prompt: str, language: Language) -> None:
-        """Load the model, and make the student's layers."""
         self.language, self._prompt = language, prompt
         progress_bar(0)
         try:
@@ -180,8 +179,9 @@ class Chat:
             sentence = self._say("as_published", **fields)
         else:
             key = {0: "after_embedding", len(one.states) - 1: "after_norm"}.get(first, "after_block")
-            place = self._say(key, block=first)
-            sentence = self._say("differs", place=place, cosine=_close_to_one(one.cosines(right)[first]), **fields)
+            place, cosine = self._say(key, block=first), one.cosines(right)[first]
+            digits = f"{cosine:.4f}" if cosine < 0.9999 else f"1 − {1 - cosine:.0e}"  # as many as tell it from 1
+            sentence = self._say("differs", place=place, cosine=digits, **fields)
         section.verdicts.append((first is None, sentence))
         return first is None
 
@@ -236,11 +236,6 @@ class Chat:
 
     def _say(self, key: str, **fields: object) -> str:
         return say(self.language, key, **fields)
-
-
-def _close_to_one(cosine: float) -> str:
-    """A cosine with as many digits as tell it from 1."""
-    return f"{cosine:.4f}" if cosine < 0.9999 else f"1 − {1 - cosine:.0e}"
 
 
 # ── The model's file ──

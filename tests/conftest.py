@@ -123,8 +123,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         if (name := practice.implementations.FUNCTION) in metafunc.fixturenames:
             metafunc.parametrize(name, [practice.IMPLEMENTATIONS[one] for one in practice.RIGHT], ids=practice.RIGHT)
     if "elsewhere" in metafunc.fixturenames:
-        other = second_device()
-        name = "cuda" if other == "cuda" else "a second device, simulated"
+        other = "cuda" if _GPU else simulation() and simulation().DEVICE
+        name = "cuda" if _GPU else "a second device, simulated"
         metafunc.parametrize("elsewhere", [torch.device(other)] if other else [], ids=[name] if other else None)
 
 
@@ -138,35 +138,28 @@ def device(request: pytest.FixtureRequest) -> torch.device:
 
 
 @cache
-def second_device() -> str | None:
-    """The GPU, or a simulated device: tensors in the CPU's memory that torch treats as tensors on another device.
+def simulation():
+    """The simulated device: tensors in the CPU's memory that torch treats as tensors on another device.
 
-    Returns:
-        The name of the device; None with ``DEVICE=cpu``, or if there is no GPU and this torch has no simulation.
+    None where there is a GPU, with ``DEVICE=cpu``, in a copy of the tests alone, and if this torch has no simulation.
     """
-    if ONLY_CPU or _GPU:
-        return None if ONLY_CPU else "cuda"
-    if not importlib.util.find_spec("tests.harness.shared.second_device"):
-        return None  # a copy of the tests alone
-    try:
-        _simulation().install()
-    except _simulation().Unavailable:
+    if ONLY_CPU or _GPU or not importlib.util.find_spec("tests.harness.shared.second_device"):
         return None
-    return _simulation().DEVICE
+    package = importlib.import_module("tests.harness.shared.second_device")
+    try:
+        package.install()
+    except package.Unavailable:
+        return None
+    return package
 
 
 def says_nothing(error: BaseException) -> bool:
     """Whether a failure on the simulated device may be the simulation's: it lacks something, or is asked for CUDA."""
-    if second_device() in (None, "cuda"):
+    if simulation() is None:
         return False
-    package, causes = _simulation(), [error]
+    causes = [error]
     while causes[-1] is not None and len(causes) < MOST_CAUSES:
         causes.append(causes[-1].__cause__ or causes[-1].__context__)
-    if any(type(cause).__name__ == package.NotSimulated.__name__ for cause in causes):
+    if any(type(cause).__name__ == simulation().NotSimulated.__name__ for cause in causes):
         return True
     return any(asks_for_cuda(path.read_text("utf-8", "replace")) for path in SOURCE.rglob("*.py"))
-
-
-def _simulation():
-    """Import the simulation, for machines that need it."""
-    return importlib.import_module("tests.harness.shared.second_device")

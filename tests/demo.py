@@ -63,16 +63,13 @@ class LanguageModel(nn.Module):
         return self.head(self.slots.norms[-1](x)[:, -last:])
 
     def _attention(self, block: int, x: Tensor) -> Tensor:
-        queries, keys, values = (self._heads(part) for part in self.qkv[block](x).chunk(3, dim=-1))
+        heads = self.qkv[block](x).unflatten(-1, (3, self.sizes.heads, -1))
+        queries, keys, values = heads.unbind(2)  # [b, s, heads, head_dim]
         queries, keys = self.slots.positions(queries), self.slots.positions(keys)
         mixed = functional.scaled_dot_product_attention(
             queries.transpose(1, 2), keys.transpose(1, 2), values.transpose(1, 2), is_causal=True
         )
         return self.out[block](mixed.transpose(1, 2).flatten(2))
-
-    def _heads(self, x: Tensor) -> Tensor:
-        """``[b, s, hidden]`` as ``[b, s, heads, head_dim]``."""
-        return x.unflatten(-1, (self.sizes.heads, -1))
 
 
 FILE = Path(__file__).parent / "models" / "small.safetensors"

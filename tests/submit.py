@@ -9,7 +9,6 @@ import re
 import sys
 import zipfile
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
@@ -24,36 +23,22 @@ MOMENT = (1980, 1, 1, 0, 0, 0)  # the time of every file in the zip, so that the
 IMPORT_LIMIT_S = 60
 
 
-@dataclass(frozen=True)
-class Piece:
-    """One file to hand in, with the names that it should define.
-
-    Attributes:
-        problem: Why the file would earn no points, in one sentence; empty if there is no problem.
-        todos: Numbers of lines on which a stub's ``raise NotImplementedError`` is still left.
-        lines: The number of lines of the file.
-    """
-
-    file: str
-    problem: str = ""
-    todos: tuple[int, ...] = ()
-    lines: int = 0
-
-
 def main() -> int:
     """Print the state of each file, write the zip, and return 0 only if it was written."""
-    rubric.load()
+    asked = rubric.load().names_in
     options = parser("tests.submit", __doc__)
     options.add_argument("--out", type=Path, default=Path("submission.zip"), help="the zip to write")
     options.add_argument("--anyway", action="store_true", help="pack even if something is wrong")
     arguments = options.parse_args()
     language = arguments.lang
-    refused = problems(language)
-    found = _probe(language) | refused
-    pieces = [_look_at(file, found.get(file, ""), language) for file in rubric.load().names_in]
-    pieces += [Piece(file, refused[file]) for file in sorted(refused.keys() - {piece.file for piece in pieces})]
-    print("\n".join(_page(pieces, language)), end="\n\n")
-    if any(piece.problem for piece in pieces) and not arguments.anyway:
+    missing = {file: _missing(file, language) for file in asked if not (ROOT / file).is_file()}
+    found = dict.fromkeys(asked, "") | _probe(language) | problems(language) | missing
+    paint, columns = painter(), max(map(width, found))
+    for file, problem in found.items():
+        mark, colour, told = _told(file, problem, language)
+        print(f"  {paint(mark, colour)} {pad(file, columns)}  {told}")
+    print()
+    if any(found.values()) and not arguments.anyway:
         print(say(language, "not_packed", command=command("submit", "anyway")))
         return 1
     files, practised = source_files(), [MINE] if MINE.is_file() else []
@@ -64,7 +49,7 @@ def main() -> int:
     except OSError as error:
         print(f"{arguments.out}: {error.strerror}")
         return 2
-    others = len(files) - sum((ROOT / file) in files for file in rubric.load().names_in)
+    others = len(files) - sum((ROOT / file) in files for file in asked)
     print(say(language, "packed", zip=arguments.out, files=len(files), others=others))
     if practised:
         print(say(language, "packed_practice", file=MINE.relative_to(ROOT).as_posix()))
@@ -86,16 +71,15 @@ def pack(files: list[Path], out: Path) -> None:
 # ── Looking ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _look_at(file: str, problem: str, language: Language) -> Piece:
-    path = ROOT / file
-    if not path.is_file():
-        return Piece(file, _missing(file, language))
+def _told(file: str, problem: str, language: Language) -> tuple[str, str, str]:
+    """Mark, colour and sentence of a file: why it would earn no points, what is still to write, or its length."""
     if problem:
-        return Piece(file, problem)
-    text = source_rules.decoded(path.read_bytes())
+        return "✗", "red", problem
+    text = source_rules.decoded((ROOT / file).read_bytes())
     nodes = source_rules.nodes_of(text)
-    todos = sorted(node.lineno for node in nodes if isinstance(node, ast.Raise) and _is_stub(node))
-    return Piece(file, "", tuple(todos), len(text.splitlines()))
+    if todos := sorted(node.lineno for node in nodes if isinstance(node, ast.Raise) and _is_stub(node)):
+        return "…", "yellow", say(language, "todo_lines", lines=tuple(todos))
+    return "✓", "green", say(language, "lines", count=len(text.splitlines()))
 
 
 def _missing(file: str, language: Language) -> str:
@@ -153,20 +137,16 @@ FORBIDDEN = {
 def problems(language: Language) -> dict[str, str]:
     """From each file with a problem to one sentence that names the problem and what to do."""
     files = {path.relative_to(ROOT).as_posix(): path for path in source_files()}
-    modules = source_rules.modules_of(files)
-    found = {}
-    for file, path in files.items():
-        if refused := refused_text(file, language):
-            found[file] = refused
-            continue
-        text = source_rules.decoded(path.read_bytes())
-        problem = next(source_rules.own_imports(text, modules), None) or source_rules.newer_syntax(text)
-        if problem is not None:
-            fields = dict(problem.fields) | {"version": ".".join(map(str, source_rules.OLDEST_PYTHON))}
-            if problem.code == "own_import":
-                fields["relative"] = source_rules.relative_name(fields["name"], file, files)
-            found[file] = say(language, problem.code, file=file, line=problem.line, **fields)
-    return found
+    found = {file: refused for file in files if (refused := refused_text(file, language))}
+    texts = {file: "" if file in found else source_rules.decoded(path.read_bytes()) for file, path in files.items()}
+    for file, line, name, relative in source_rules.own_imports(texts):
+        found.setdefault(file, say(language, "own_import", file=file, line=line, name=name, relative=relative))
+    version = ".".join(map(str, source_rules.OLDEST_PYTHON))
+    for file, text in texts.items():
+        if newer := source_rules.newer_syntax(text):
+            line, what = newer
+            found.setdefault(file, say(language, "newer_syntax", file=file, line=line, what=what, version=version))
+    return dict(sorted(found.items()))
 
 
 def warnings(language: Language) -> dict[str, str]:
@@ -189,21 +169,6 @@ def other_packages(text: str) -> tuple[str, ...]:
     found = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     found |= {str(node.module) for node in nodes if isinstance(node, ast.ImportFrom) and not node.level}
     return tuple(sorted({name.partition(".")[0] for name in found} - {*sys.stdlib_module_names, "torch", SOURCE.name}))
-
-
-# ── Telling ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _page(pieces: list[Piece], language: Language) -> list[str]:
-    paint = painter()
-    columns = max(width(piece.file) for piece in pieces)
-    lines = []
-    for piece in pieces:
-        mark = paint("✗", "red") if piece.problem else paint("…", "yellow") if piece.todos else paint("✓", "green")
-        todo = say(language, "todo_lines", lines=piece.todos) if piece.todos else ""
-        text = piece.problem or todo or say(language, "lines", count=piece.lines)
-        lines.append(f"  {mark} {pad(piece.file, columns)}  {text}")
-    return lines
 
 
 if __name__ == "__main__":

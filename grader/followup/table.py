@@ -36,25 +36,26 @@ class Template:
     """A table that was downloaded from a platform, to be filled in and uploaded again.
 
     Attributes:
+        of: What messages call it.
         delimiter: The one found in the file; see :func:`delimiter_of`.
         bom: The byte order mark that the file began with, to be written again; empty if it had none.
     """
 
+    of: str
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     delimiter: str
     bom: str
 
-    def column(self, names: Iterable[str], of: str) -> int:
-        """The number of the column whose heading is one of these names; a message calls the file ``of``.
+    def column(self, names: Sequence[str]) -> int:
+        """The number of the column whose heading is one of these names.
 
         Raises:
             ExportError: If there is none.
         """
-        wanted = [*names]
-        found = self.find(wanted)
+        found = self.find(names)
         if found is None:
-            raise ExportError(f"--template: no column {wanted[0]!r}. Pass {of}, as downloaded.")
+            raise ExportError(f"--template: no column {names[0]!r}. Pass {self.of}, as downloaded.")
         return found
 
     def find(self, names: Iterable[str]) -> int | None:
@@ -106,7 +107,7 @@ def read_template(data: bytes | None, of: str) -> Template:
     except (ValueError, csv.Error) as error:
         raise ExportError(f"--template: not a UTF-8 CSV ({error}). Pass {of}, as downloaded.") from None
     padded = [tuple(row + [""] * (len(header) - len(row)))[: len(header)] for row in rows]
-    return Template(tuple(header), tuple(padded), delimiter, bom)
+    return Template(of, tuple(header), tuple(padded), delimiter, bom)
 
 
 def read_number(text: str) -> float | None:

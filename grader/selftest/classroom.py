@@ -111,4 +111,4 @@ def with_own(*texts: str) -> Files:
 
 def read(people: Mapping[str, Mapping[str, str]], known: Known, assignment: Assignment = ASSIGNMENT) -> list[Work]:
     """The works that ``grader similar`` would compare."""
-    return [read_work(desk, known, assignment.rubric) for desk in desks(people)]
+    return [read_work(desk, desk.read(), known, assignment.rubric) for desk in desks(people)]

@@ -19,7 +19,7 @@ from grader.extras.decisions.file import read
 from grader.extras.decisions.model import Decision
 from grader.extras.decisions.review.app import Review, application
 from grader.extras.decisions.review.classroom import Classroom
-from grader.extras.decisions.review.pages import Hide, ReviewPages
+from grader.extras.decisions.review.pages import ReviewPages
 from grader.selftest.class_reports import graded, ungraded, write
 from grader.selftest.html_page import Element, parse
 
@@ -93,12 +93,12 @@ class Desk:
     language: str = "en"
     who: str = "kim"
     files: dict[str, Mapping[str, str]] = field(default_factory=dict)
-    hide: Hide | None = None
+    anonymous: bool = False
     grader: str = ""
 
     def __post_init__(self) -> None:
         """Open the review."""
-        pages = ReviewPages(ASSIGNMENT, self.language, f"/{TOKEN}", self.hide)
+        pages = ReviewPages(ASSIGNMENT, self.language, f"/{TOKEN}", self.anonymous)
         room = Classroom(self.out, ASSIGNMENT, self.language, self.out)
         review = Review(room, pages, self._read, self.who, self.grader)
         self.client = TestClient(application(review, TOKEN, PORT), base_url=HOST, follow_redirects=False)

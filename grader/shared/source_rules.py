@@ -1,7 +1,6 @@
 """The rules that a source file must follow so that the grader can run it, for intake and for the students' tests.
 
-It imports only Python's own library. A problem is a code with fields, from which each side makes its messages, in two
-languages.
+It imports only Python's own library. Each side makes its own messages of what is found, in two languages.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ import sys
 import tokenize
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 
 MAX_FILE_BYTES = 1 << 20
 LONGEST_PARSED = 1 << 18  # characters; a tree takes a hundred times the memory of its text
@@ -32,24 +30,9 @@ class Refused(Exception):
     """
 
     def __init__(self, code: str, **fields: object) -> None:
-        """Keep the code and the fields."""
         super().__init__(code)
         self.code = code
         self.fields = fields
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Code that works on the student's machine, but not in the grader.
-
-    Attributes:
-        code: ``own_import`` or ``newer_syntax``.
-        fields: Values for the message with that code.
-    """
-
-    code: str
-    line: int
-    fields: Mapping[str, str] = field(default_factory=dict)
 
 
 def decoded(data: bytes) -> str:
@@ -90,17 +73,22 @@ def _one_line(text: object) -> str:
     return " ".join("".join(char if char.isprintable() else " " for char in str(text)[:200]).split())
 
 
-def modules_of(paths: Collection[str]) -> frozenset[str]:
-    """The names by which files of ``src/`` could be imported if their folder were on the path."""
-    parts = {part.removesuffix(".py") for path in paths for part in path.split("/")[1:]}
-    return frozenset(parts - {"__init__", "src", "torch"} - sys.stdlib_module_names)
-
-
-def own_imports(text: str, modules: Collection[str]) -> Iterator[Problem]:
+def own_imports(files: Mapping[str, str]) -> Iterator[tuple[str, int, str, str]]:
     """Imports of files of ``src/`` by their bare names, which work only if ``sys.path`` is changed.
 
     If the same file is also imported relatively, as in ``try`` and ``except``, the bare import is no problem.
+
+    Yields:
+        Path, line, the bare name, and the relative one to replace it with, such as ``..functional``.
     """
+    parts = {part.removesuffix(".py") for path in files for part in path.split("/")[1:]}
+    modules = parts - {"__init__", "src", "torch"} - sys.stdlib_module_names
+    for path, text in files.items():
+        for line, name in _bare_imports(text, modules):
+            yield path, line, name, relative_name(name, path, files)
+
+
+def _bare_imports(text: str, modules: Collection[str]) -> Iterator[tuple[int, str]]:
     names = sorted(name for name in modules if name in text)
     bare = "|".join(map(re.escape, names))
     # Parsing takes milliseconds, so only files are parsed in which a name follows `from` or `import`.
@@ -119,7 +107,7 @@ def own_imports(text: str, modules: Collection[str]) -> Iterator[Problem]:
     for line, module in sorted(found):
         first = module.partition(".")[0]
         if first in names and module.rpartition(".")[2] not in relative and first not in relative:
-            yield Problem("own_import", line, {"name": module})
+            yield line, module
 
 
 def nodes_of(text: str) -> list[ast.AST]:
@@ -143,8 +131,8 @@ def relative_name(module: str, file: str, files: Collection[str]) -> str:
     return "." * (len(here) - shared + 1) + ".".join(parts[shared:])
 
 
-def newer_syntax(text: str) -> Problem | None:
-    """The first use of syntax that ``OLDEST_PYTHON`` does not know; None if there is none, or a syntax error.
+def newer_syntax(text: str) -> tuple[int, str] | None:
+    """Line and name of the first syntax that ``OLDEST_PYTHON`` does not know; None if there is none, or an error.
 
     On ``OLDEST_PYTHON`` itself newer syntax is a syntax error, so the result is None.
     """
@@ -154,10 +142,10 @@ def newer_syntax(text: str) -> Problem | None:
         with warnings.catch_warnings(action="ignore"):
             ast.parse(text, feature_version=OLDEST_PYTHON)
     except SyntaxError as error:
-        return Problem("newer_syntax", error.lineno or 1, {"what": _one_line(error.msg)})
+        return error.lineno or 1, _one_line(error.msg)
     templates = (getattr(node, "lineno", 1) for node in nodes if type(node).__name__ == "TemplateStr")
     line = next(templates, 0) or _new_f_string(text)
-    return Problem("newer_syntax", line, {"what": "an unsupported kind of string"}) if line else None
+    return (line, "an unsupported kind of string") if line else None
 
 
 def _new_f_string(text: str) -> int:

@@ -214,7 +214,8 @@ def _first_difference(tensor: Tensor, actual: Tensor, wrong: Tensor) -> list[tup
     values = actual[row].reshape(-1)[first : first + SHOWN_VALUES]
     columns = " ".join(f"{column:>12}" for column in range(first, first + len(values)))
     where = [("column", {"columns": columns})] if len(values) > 1 else []
-    return [("values", {"index": index, **tensor_is, **count}), *where, ("received", {"values": _numbers(values)})]
+    numbers = " ".join(f"{value:>12.7g}" for value in values.tolist())
+    return [("values", {"index": index, **tensor_is, **count}), *where, ("received", {"values": numbers})]
 
 
 def _look(actual: Tensor, exact: Tensor, wrong: Tensor, dtype: torch.dtype) -> list[tuple[str, dict]]:
@@ -262,11 +263,6 @@ def ranges(numbers: list[int]) -> str:
     ends = [n for n in numbers if n + 1 not in among]
     parts = [str(a) if a == b else f"{a}-{b}" for a, b in zip(starts, ends, strict=True)]
     return ", ".join(parts[:SHOWN_IDS]) + (", …" if len(parts) > SHOWN_IDS else "")
-
-
-def _numbers(values: Tensor) -> str:
-    """Write a few values in columns."""
-    return " ".join(f"{value:>12.7g}" for value in values.tolist())
 
 
 # ── Limits: how far a correct answer may be from the exact one, each with its reason ──

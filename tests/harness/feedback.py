@@ -4,7 +4,6 @@ import inspect
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
@@ -12,13 +11,13 @@ import pytest
 
 from . import student
 from .compare import MismatchError
-from .hints import CLEAR, Look, asked_of, look_of, question_for, rank
+from .hints import CLEAR, asked_of, look_of, question_for, rank
 from .raised import describe, kind_of, last_call, place_of, returned, values_at, way_to
 from .rubric import ROOT, SOURCE, TESTS, Property, Rubric, Task
 from .shared import source_rules
 from .shared.source_rules import relative_name
 from .student import LIMIT_AFTER_TIMEOUT_S, TIME_LIMIT_S, time_limit
-from .terminal import Language, Words, say
+from .terminal import Language, say
 
 PACKAGE_ERRORS = pytest.StashKey[list[BaseException]]()
 MOST_TIMEOUTS = 3  # in one task; after that its other tests are skipped, to save time
@@ -33,40 +32,29 @@ class State(Enum):
     NOT_RUN = "not run"
 
 
-@dataclass(frozen=True)
 class Trouble:
-    """One test that did not pass.
+    """One test that did not pass."""
 
-    Attributes:
-        case: Of the test, in brackets; empty if it has only one.
-        elsewhere: Whether the test needs a second device.
-        kind: What kind of failure it is, as in ``hints.py``.
-        place: The line of the student's code that raised an error; empty if none did.
-        way: The lines that led there.
-        values: What meets in that line.
-        question: What the student is asked about it; None if the message is enough.
-        call: The last call of the student's code, with its arguments.
-        where: Where values are wrong, and by how much, for students who ask.
-        look: What a known mistake is recognised by.
-    """
-
-    nodeid: str
-    elsewhere: bool
-    property_id: str | None
-    sentence: str
-    case: str
-    law: str
-    message: str
-    kind: str
-    place: str
-    way: str
-    values: str
-    todo: bool
-    question: Words | None
-    call: str
-    where: str
-    look: Look | None
-    printed: str
+    def __init__(
+        self, item: pytest.Item, error: BaseException, printed: str, prop: Property | None, language: Language
+    ) -> None:
+        self.nodeid, self.property_id = item.nodeid, prop and prop.id
+        self.elsewhere = "elsewhere" in item.fixturenames  # it needs a second device
+        self.sentence, self.law = _sentence(item, language), _law(item, language)
+        self.case = _case(item)  # empty if the test has only one
+        self.message = _told(error, language)
+        self.kind = kind_of(error)
+        self.place = place_of(error)  # the line of the student's code that raised an error; empty if none did
+        self.way = way_to(error)  # the lines that led there
+        unusable = self.kind == "unusable"
+        self.values = say(language, "returned", what=returned()) if unusable else values_at(error)  # that meet there
+        self.todo = student.is_todo(error)
+        self.question = question_for(item, error, prop) if prop else None  # None if the message is enough
+        self.call = last_call()  # of the student's code, with its arguments
+        where = error.where if isinstance(error, MismatchError) else ()
+        self.where = "\n".join(say(language, key, **fields) for key, fields in where)  # for students who ask
+        self.look = look_of(item.nodeid, error)
+        self.printed = printed
 
     @property
     def named(self) -> bool:
@@ -84,15 +72,6 @@ class Trouble:
         return self.elsewhere, rank(self.kind)
 
 
-@dataclass(frozen=True)
-class Broken:
-    """A file that could not be imported, and the ids of properties whose tests could therefore not run."""
-
-    place: str
-    message: str
-    property_ids: frozenset[str]
-
-
 class Feedback:
     """Collects outcomes by property; silences pytest's own report."""
 
@@ -103,7 +82,8 @@ class Feedback:
         self.tasks = tasks
         self.passed: dict[str | None, dict[str, str]] = defaultdict(dict)  # by property: each test's id and sentence
         self.troubles: list[Trouble] = []
-        self.broken: list[Broken] = []
+        # Files that could not be imported: by place and message, the properties whose tests could not run for that.
+        self.broken: dict[tuple[str, str], frozenset[str]] = {}
         self.interrupted_at: str | None = None
         self._limit_s = TIME_LIMIT_S
         self.untried: set[str | None] = set()  # properties with a test that was skipped
@@ -129,8 +109,8 @@ class Feedback:
         """End a test that takes too long, so that the other tests can run."""
         if item.config.option.usepdb:
             return (yield)
-        task = self._task_id(item)
-        if self._timeouts[task] >= MOST_TIMEOUTS:
+        task = self.rubric.task_of.get(property_of(item) or "")
+        if self._timeouts[task and task.id] >= MOST_TIMEOUTS:
             self.untried.add(property_of(item))
             pytest.skip()
         try:
@@ -138,7 +118,7 @@ class Feedback:
                 return (yield)
         except TimeoutError:
             self._limit_s = LIMIT_AFTER_TIMEOUT_S
-            self._timeouts[task] += 1
+            self._timeouts[task and task.id] += 1
             raise
 
     @pytest.hookimpl(wrapper=True)
@@ -146,7 +126,7 @@ class Feedback:
         """Record a test that passed."""
         report = yield
         if call.when == "call" and report.passed:
-            self.passed[property_of(item)][item.nodeid] = self._sentence(item)
+            self.passed[property_of(item)][item.nodeid] = _sentence(item, self.language)
         return report
 
     def pytest_exception_interact(
@@ -155,9 +135,12 @@ class Feedback:
         """Record a test that failed, or a test file that could not be imported."""
         error = call.excinfo.value
         if isinstance(node, pytest.Item):
-            self.troubles.append(self._trouble(node, error, report))
+            name = property_of(node)
+            prop = self.rubric.property(name) if name else None
+            self.troubles.append(Trouble(node, error, report.capstdout, prop, self.language))
         else:
-            self._note_broken(error.__cause__ or error, _properties_in(node))
+            ids = _ids_written_in(node.path.read_text("utf-8")) if node.path.is_file() else frozenset()
+            self._note_broken(error.__cause__ or error, ids)
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo) -> None:
         """Record the line of the student's code that Ctrl-C interrupted."""
@@ -168,65 +151,17 @@ class Feedback:
         todos = [trouble.todo for trouble in self.troubles if trouble.property_id == prop.id]
         if todos:
             return State.TODO if all(todos) else State.FAILED
-        lost = prop.id in self.untried or any(prop.id in broken.property_ids for broken in self.broken)
+        lost = prop.id in self.untried or any(prop.id in ids for ids in self.broken.values())
         return State.PASSED if self.passed.get(prop.id) and not lost else State.NOT_RUN
 
-    def _task_id(self, item: pytest.Item) -> str | None:
-        task = self.rubric.task_of.get(property_of(item) or "")
-        return task and task.id
-
     def _belongs(self, property_id: str | None) -> bool:
-        return property_id is not None and self.rubric.task_of.get(property_id) in (self.tasks or ())
-
-    def _trouble(self, item: pytest.Item, error: BaseException, report: pytest.TestReport) -> Trouble:
-        property_id = property_of(item)
-        question = question_for(item, error, self.rubric.property(property_id)) if property_id else None
-        kind = kind_of(error)
-        where = error.where if isinstance(error, MismatchError) else ()
-        return Trouble(
-            nodeid=item.nodeid,
-            elsewhere="elsewhere" in item.fixturenames,
-            property_id=property_id,
-            sentence=self._sentence(item),
-            case=_case(item),
-            law=self._law(item),
-            message=_told(error, self.language),
-            kind=kind,
-            place=place_of(error),
-            way=way_to(error),
-            values=say(self.language, "returned", what=returned()) if kind == "unusable" else values_at(error),
-            todo=student.is_todo(error),
-            question=question,
-            call=last_call(),
-            where="\n".join(say(self.language, key, **fields) for key, fields in where),
-            look=look_of(item.nodeid, error),
-            printed=report.capstdout,
-        )
-
-    def _law(self, item: pytest.Item) -> str:
-        """The law that a test checks: the first paragraph of its docstring in English, the second one in Chinese.
-
-        Names in braces stand for the values of the case. Lines in Chinese are joined without a space.
-        """
-        english, *others = (inspect.getdoc(item.function) or "").split("\n\n")
-        law = others[0].replace("\n", "") if self.language == "zh" and others else english
-        case = item.callspec.params if hasattr(item, "callspec") else {}
-        return re.sub(r"\{(\w+)\}", lambda name: str(case.get(name[1], name[0])), law)
-
-    def _sentence(self, item: pytest.Item) -> str:
-        """What a test is called: ``zeros stay zeros (cpu-float32)``; in Chinese the first sentence of its law."""
-        words = item.originalname.removeprefix("test_").replace("_", " ")
-        law = self._law(item) if self.language == "zh" else ""
-        return (re.split("[。；]", law)[0] if not law.isascii() else words) + _case(item)
+        return self.rubric.task_of.get(property_id) in (self.tasks or ())
 
     def _note_broken(self, error: BaseException, property_ids: frozenset[str]) -> None:
-        place, message = why_not_imported(error, self.language)
+        why = why_not_imported(error, self.language)
         if self.tasks is not None:
             property_ids = frozenset(filter(self._belongs, property_ids))
-        for known in [broken for broken in self.broken if (broken.place, broken.message) == (place, message)]:
-            self.broken.remove(known)  # two test files may import the same broken file
-            property_ids |= known.property_ids
-        self.broken.append(Broken(place, message, property_ids))
+        self.broken[why] = self.broken.pop(why, frozenset()) | property_ids  # two test files may import one file
 
 
 def why_not_imported(error: BaseException, language: Language) -> tuple[str, str]:
@@ -270,6 +205,24 @@ def _refused(error: SyntaxError, files: Sequence[str], language: Language) -> tu
     return next(((file, told) for file in possible if (told := refused_text(file, language))), None)
 
 
+def _law(item: pytest.Item, language: Language) -> str:
+    """The law that a test checks: the first paragraph of its docstring in English, the second one in Chinese.
+
+    Names in braces stand for the values of the case. Lines in Chinese are joined without a space.
+    """
+    english, *others = (inspect.getdoc(item.function) or "").split("\n\n")
+    law = others[0].replace("\n", "") if language == "zh" and others else english
+    case = item.callspec.params if hasattr(item, "callspec") else {}
+    return re.sub(r"\{(\w+)\}", lambda name: str(case.get(name[1], name[0])), law)
+
+
+def _sentence(item: pytest.Item, language: Language) -> str:
+    """What a test is called: ``zeros stay zeros (cpu-float32)``; in Chinese the first sentence of its law."""
+    words = item.originalname.removeprefix("test_").replace("_", " ")
+    law = _law(item, language) if language == "zh" else ""
+    return (re.split("[。；]", law)[0] if not law.isascii() else words) + _case(item)
+
+
 def _case(item: pytest.Item) -> str:
     return f" ({item.callspec.id})" if hasattr(item, "callspec") else ""
 
@@ -288,11 +241,6 @@ def files_of(tasks: Sequence[Task] | None) -> list[str]:
         for file in sorted(TESTS.glob("test_*.py"))
         if ids is None or ids & _ids_written_in(file.read_text("utf-8"))
     ]
-
-
-def _properties_in(collector: pytest.Collector) -> frozenset[str]:
-    """Find the properties that a test file is about, also when it cannot be imported."""
-    return _ids_written_in(collector.path.read_text("utf-8")) if collector.path.is_file() else frozenset()
 
 
 def _ids_written_in(text: str) -> frozenset[str]:

@@ -25,10 +25,7 @@ from .terminal import Words, table
 # Kinds of failure whose message says all that there is to say.
 CLEAR = frozenset({"endless", "names", "python", "nothing_returned", "not_a_tensor"})
 
-ABOUT_DEFAULTS: Words = {
-    "en": "Which default does your constructor give this argument?",
-    "zh": "你的构造函数给这个参数的默认值是什么？",
-}
+ABOUT_DEFAULTS: Words = table("questions")["defaults"]
 
 # What comes first, since it makes other tests fail as well: no result, then changed inputs, then shapes and dtypes.
 # What a test itself cannot work with comes last: another test says more exactly what is wrong.

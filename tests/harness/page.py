@@ -6,11 +6,12 @@ import shutil
 from argparse import Namespace
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import pytest
 
 from ..submit import problems, warnings
-from .feedback import MOST_TIMEOUTS, Broken, Feedback, State, Trouble, files_of
+from .feedback import MOST_TIMEOUTS, Feedback, State, Trouble, files_of
 from .hints import Explanation, coarseness, mistakes, required
 from .rubric import FULL_POINTS, ROOT, Property, Task, load
 from .student import CAN_FORK
@@ -72,11 +73,20 @@ class Page:
     def _say(self, key: str, **fields: object) -> str:
         return say(self.feedback.language, key, **fields)
 
+    def _name(self, task: Task) -> str:
+        return self._say("bonus_task" if task.bonus else "task", number=task.number, title=task.title)
+
     def _title(self, prop: Property) -> str:
         return prop.title[self.feedback.language]
 
+    @cached_property
+    def _passed(self) -> frozenset[str]:
+        """The ids of the properties that pass."""
+        props = (prop for task in self.feedback.rubric.tasks for prop in task.properties)
+        return frozenset(prop.id for prop in props if self.feedback.state(prop) is State.PASSED)
+
     def _earned(self, task: Task) -> float:
-        return sum(prop.points for prop in task.properties if self.feedback.state(prop) is State.PASSED)
+        return sum(prop.points for prop in task.properties if prop.id in self._passed)
 
     def _symbol(self, state: State) -> str:
         symbols = {State.PASSED: "✓", State.FAILED: "✗", State.TODO: self._say("todo_state"), State.NOT_RUN: "-"}
@@ -85,8 +95,8 @@ class Page:
     def _refused(self) -> list[str]:
         """Files that the grader would refuse or could not run, although they may work here."""
         found = warnings(self.feedback.language) | problems(self.feedback.language)
-        told = [rf"{re.escape(broken.place)}\b" for broken in self.feedback.broken if broken.place]  # with the remedy
-        told += [f"^{re.escape(broken.message)}$" for broken in self.feedback.broken]
+        told = [rf"{re.escape(place)}\b" for place, _ in self.feedback.broken if place]  # with the remedy
+        told += [f"^{re.escape(message)}$" for _, message in self.feedback.broken]
         new = {file: problem for file, problem in found.items() if not any(re.search(one, problem) for one in told)}
         lines = [f"  {self.paint('✗', 'red')} {file}  {problem}" for file, problem in new.items()]
         return [self.paint(self._say("before_submit"), "bold"), *lines] if lines else []
@@ -106,9 +116,8 @@ class Page:
         return min(10 + max(width(self._title(prop)) for prop in props), self._columns - SCORE - fractions)
 
     def _rows(self, task: Task, columns: int) -> list[str]:
-        heading = self._say("bonus_task" if task.bonus else "task", number=task.number, title=task.title)
         most = sum(prop.points for prop in task.properties)
-        lines = [self.paint(pad(heading, columns) + _score(self._earned(task), most), "bold")]
+        lines = [self.paint(pad(self._name(task), columns) + _score(self._earned(task), most), "bold")]
         for prop in task.properties:
             state = self.feedback.state(prop)
             earned = prop.points if state is State.PASSED else 0
@@ -150,13 +159,13 @@ class Page:
 
     def _broken(self) -> list[str]:
         whole_run = self.feedback.tasks is None
-        rows = [self._broken_row(broken) for broken in self.feedback.broken if whole_run or broken.property_ids]
+        rows = [self._broken_row(*why, ids) for why, ids in self.feedback.broken.items() if whole_run or ids]
         return [self.paint(self._say("broken"), "red"), *rows] if rows else []
 
-    def _broken_row(self, broken: Broken) -> str:
-        lost = [task for task in self._tasks if any(prop.id in broken.property_ids for prop in task.properties)]
+    def _broken_row(self, place: str, message: str, property_ids: frozenset[str]) -> str:
+        lost = [task for task in self._tasks if any(prop.id in property_ids for prop in task.properties)]
         numbers = self._say("and_task").join(str(task.number) for task in lost)
-        return f"  {broken.place}  {broken.message}" + (self._say("costs", tasks=numbers) if lost else "")
+        return f"  {place}  {message}" + (self._say("costs", tasks=numbers) if lost else "")
 
     # ── What is wrong ──
 
@@ -311,8 +320,7 @@ class Page:
         ]
 
     def _next(self, task: Task) -> str:
-        name = self._say("bonus_task" if task.bonus else "task", number=task.number, title=task.title)
-        return self._say("next_task", task=name, file=next(iter(task.names.values())))
+        return self._say("next_task", task=self._name(task), file=next(iter(task.names.values())))
 
     def _all_points(self) -> bool:
         """Whether every task but a bonus is complete."""

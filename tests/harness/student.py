@@ -11,10 +11,9 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from importlib.abc import MetaPathFinder
 from multiprocessing.connection import Connection
 from pathlib import Path, PurePosixPath
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from . import rubric
@@ -153,7 +152,7 @@ def import_packages() -> list[BaseException]:
         except (TimeoutError, SystemExit) as error:
             late = isinstance(error, TimeoutError)
             again = error if late else Exited(f"SystemExit: {error}").with_traceback(error.__traceback__)
-            sys.meta_path.insert(0, _Barred(name, again))
+            _bar(name, again)
         except Exception:  # the tests of this file will meet it again
             continue
     return errors
@@ -163,18 +162,14 @@ class Exited(Exception):
     """In place of the ``SystemExit`` of a file that is imported, which would end pytest."""
 
 
-class _Barred(MetaPathFinder):
-    """Stands in the way of a module whose import has not ended in time, or exits."""
+def _bar(name: str, error: Exception) -> None:
+    """Have each further import of a module raise again what the first one has raised, with its place."""
 
-    def __init__(self, name: str, error: Exception) -> None:
-        self._name = name
-        self._error = error
+    def find_spec(fullname: str, *_: object) -> None:
+        if fullname == name:
+            raise error
 
-    def find_spec(self, fullname: str, path: object = None, target: object = None) -> None:
-        """Raise again what the first import has raised, with its place."""
-        del path, target  # modules are found by name alone
-        if fullname == self._name:
-            raise self._error
+    sys.meta_path.insert(0, SimpleNamespace(find_spec=find_spec))
 
 
 def module_of(file: str) -> str:
@@ -191,8 +186,5 @@ def packages() -> list[str]:
 def source_files() -> list[Path]:
     """Every Python file below ``src/``, helper modules included; nothing hidden, such as Jupyter's checkpoints."""
     found = (path for path in SOURCE.rglob("*.py") if path.is_file())
-    return sorted(path for path in found if not any(map(_is_clutter, path.relative_to(SOURCE).parts)))
-
-
-def _is_clutter(name: str) -> bool:
-    return name.startswith((".", "__pycache__"))
+    clutter = (".", "__pycache__")  # how its names begin
+    return sorted(path for path in found if not any(one.startswith(clutter) for one in path.relative_to(SOURCE).parts))

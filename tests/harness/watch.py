@@ -19,7 +19,7 @@ from pathlib import Path
 from .alone import Running
 from .feedback import State
 from .page import Page, run
-from .rubric import FULL_POINTS, ROOT, TESTS, Task
+from .rubric import ROOT, TESTS, Task
 from .student import CAN_FORK, PROCESSES, source_files
 from .terminal import command, say
 
@@ -37,7 +37,7 @@ class Walk(Page):
         part.write_text(json.dumps(sorted(self._passed)), encoding="utf-8")
         part.replace(self.memory)
         rows = self._rows(self._current, self._columns_of_titles())
-        shown = rows[:1] if _complete(self._current, self._passed) else rows
+        shown = rows[:1] if self._complete(self._current) else rows
         return [shown, news, self._broken(), self._steps(), self._refused()]
 
     @property
@@ -62,7 +62,7 @@ class Walk(Page):
     @cached_property
     def _current(self) -> Task:
         """The first task that was run and has something left; if none has, the last one that was run."""
-        left = [task for task in self._ran if not _complete(task, self._passed)]
+        left = [task for task in self._ran if not self._complete(task)]
         return left[0] if left else self._ran[-1]
 
     def _news(self) -> list[str]:
@@ -80,28 +80,22 @@ class Walk(Page):
             return self._ending()
         if failures := self._failures():
             return failures
-        if not _complete(self._current, self._passed):
+        if not self._complete(self._current):
             return self._todos()[1:2] and [self._say("next"), self._todos()[1]]
         return self._praise()
 
     def _praise(self) -> list[str]:
-        rubric, done = self.feedback.rubric, self._current
-        lines = [
-            self.paint(self._say("complete", task=self._say("task", number=done.number, title=done.title)), "green")
-        ]
+        task = self._say("task", number=self._current.number, title=self._current.title)
+        lines = [self.paint(self._say("complete", task=task), "green")]
         shown = next((name for name in ("chat", "demo") if (TESTS / f"{name}.py").is_file()), "")
         lines += [self._say("watch_it", command=command(shown))] if shown else []
-        points = sum(
-            p.points for task in rubric.tasks if not task.bonus for p in task.properties if p.id in self._passed
-        )
-        if points == FULL_POINTS:
+        if self._all_points():
             lines.append(self._say("hand_in", command=command("submit")))
-        left = [task for task in rubric.tasks if not _complete(task, self._passed)]
+        left = [task for task in self.feedback.rubric.tasks if not self._complete(task)]
         return [*lines, *map(self._next, left[:1])]
 
-
-def _complete(task: Task, passed: frozenset[str]) -> bool:
-    return all(prop.id in passed for prop in task.properties)
+    def _complete(self, task: Task) -> bool:
+        return all(prop.id in self._passed for prop in task.properties)
 
 
 PAUSE_S = 0.1  # between two looks at the files

@@ -15,6 +15,7 @@ from ..harness import rubric
 from ..harness.compare import MismatchError, assert_kind
 from ..harness.feedback import why_not_imported
 from ..harness.parameters import listing, set_values
+from ..harness.raised import place_of
 from ..harness.student import is_todo, module_of, time_limit
 from ..harness.terminal import Language, say
 
@@ -80,13 +81,11 @@ class Stopped(Exception):
     Attributes:
         name: Of the layer.
         why: What happened, and where, in one line.
-        todo: The place that is still to write, where that is the reason.
     """
 
-    def __init__(self, name: str, why: str, todo: str) -> None:
-        """Keep the three."""
+    def __init__(self, name: str, why: str) -> None:
         super().__init__(f"{name}: {why}")
-        self.name, self.why, self.todo = name, why, todo
+        self.name, self.why = name, why
 
 
 @dataclass(frozen=True)
@@ -112,15 +111,13 @@ def stopping(name: str, file: str, language: Language) -> Iterator[None]:
             yield
     except (Exception, SystemExit) as error:
         place, message = why_not_imported(error, language)
-        why = f"{' '.join(message.split())} ({place or file})"
-        raise Stopped(name, why, place if is_todo(error) else "") from error
+        raise Stopped(name, f"{' '.join(message.split())} ({place or file})") from error
 
 
 class Desk:
     """Makes layers of the student's classes, with the weights of a model, and keeps a report on each class."""
 
     def __init__(self, language: Language) -> None:
-        """Make nothing yet."""
         self._language = language
         self._files = {name: file for task in rubric.load().tasks for name, file in task.names.items()}
         self.reports: list[Report] = []
@@ -178,7 +175,8 @@ class Desk:
             for layer in layers:
                 guarded(layer, probe)
         except Stopped as stop:
-            self.reports.append(Report(name, "todo" if stop.todo else "stopped", stop.todo or stop.why))
+            todo = is_todo(stop.__cause__) and Report(name, "todo", place_of(stop.__cause__))
+            self.reports.append(todo or Report(name, "stopped", stop.why))
             return None
         self.reports.append(Report(name, "yours"))
         return [partial(guarded, layer) for layer in layers]

@@ -52,7 +52,6 @@ class Llama:
     """
 
     def __init__(self, file: Any, progress: Callable[[float], None] = lambda _: None) -> None:
-        """Read all weights, in float32."""
         facts, read = facts_of(file), partial(weights, file)
         if facts.get("general.architecture") != "llama" or any(one.name == "output.weight" for one in file.tensors):
             raise ValueError("This file holds another kind of model; a Llama with a tied embedding runs here.")
@@ -227,7 +226,6 @@ class Pieces:
     """
 
     def __init__(self, model: Llama, ranks: int, language: Language) -> None:
-        """Make the layers; those of stubs are missing."""
         sizes = model.sizes
         self.desk = desk = Desk(language)
         self.plain = plain = published(model)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 import jinja2  # which torch needs, too
 import torch
@@ -153,16 +153,6 @@ def page(about: str, reports: Iterable[Report], sections: Iterable[Section], lan
     return templates.get_template("page.html.j2").render(told)
 
 
-class Model(Protocol):
-    """A model with a student's layers: a sentence about it, a report on each layer, and the parts to run."""
-
-    about: str
-    reports: list[Report]
-
-    def parts(self) -> list[Section]:
-        """What there is to see."""
-
-
 def parser(module: str) -> argparse.ArgumentParser:
     """The options that both commands have."""
     made = terminal.parser(module)
@@ -171,8 +161,11 @@ def parser(module: str) -> argparse.ArgumentParser:
     return made
 
 
-def show(options: argparse.ArgumentParser, load: Callable[[argparse.Namespace, Language], Model]) -> int:
-    """Run all parts of what ``load`` makes, and write the page; return 0 only if nothing the student wrote is wrong."""
+def show(options: argparse.ArgumentParser, load: Callable[[argparse.Namespace, Language], Any]) -> int:
+    """Run all parts of what ``load`` makes, and write the page; return 0 only if nothing the student wrote is wrong.
+
+    That is a model with the student's layers: a sentence ``about`` it, ``reports`` on these, and ``parts()`` to run.
+    """
     arguments = options.parse_args()
     torch.set_num_threads(1)  # this and a seed give the same text each time, also where a layer draws numbers
     torch.manual_seed(0)
@@ -192,7 +185,7 @@ def show(options: argparse.ArgumentParser, load: Callable[[argparse.Namespace, L
     return 0 if fine else 1
 
 
-def _run(model: Model, number: int | None, terminal: Terminal, language: Language) -> list[Section]:
+def _run(model: Any, number: int | None, terminal: Terminal, language: Language) -> list[Section]:
     """Run the parts, or one of them, and print what they find."""
     terminal.tell(model.about)
     terminal.reports(model.reports)
@@ -212,7 +205,6 @@ class Terminal:
     """Prints within the columns of the terminal."""
 
     def __init__(self, language: Language) -> None:
-        """Find out how many columns there are."""
         self._language, self._columns, self._paint = language, columns(), painter()
 
     def tell(self, text: str, colour: str = "") -> None:

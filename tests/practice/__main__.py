@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import linecache
 import time
 from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
@@ -24,6 +25,7 @@ from . import implementations
 
 TEST_S = 10.0  # one test, or the import of the file
 START_S = 120.0  # to start Python and import torch
+END = "."  # in place of a test's name: all have run
 GOOD, BAD = ("✓", "green"), ("✗", "red")
 IMPLEMENTATIONS = {name: one for name, one in vars(implementations).items() if name.startswith(("right_", "wrong_"))}
 RIGHT = [name for name in IMPLEMENTATIONS if name.startswith("right_")]
@@ -46,64 +48,47 @@ def main() -> int:
 
 def run(seconds: float) -> Runs:
     """Run all tests on all implementations; a test that stops a process is left out of the next."""
-    runs = Runs()
     if not MINE.is_file():
-        runs.broken = {"type": "missing"}
-        return runs
+        return Runs(broken={"type": "missing"})
     try:
         source_rules.decoded(MINE.read_bytes())
     except source_rules.Refused as refusal:  # Python may read it; the grader would not
-        runs.broken = {"type": "refused", "code": refusal.code, "fields": refusal.fields}
-        return runs
+        return Runs(broken={"type": "refused", "code": refusal.code, "fields": refusal.fields})
+    runs = Runs()
     while True:
-        doing = None  # the test that runs
+        doing, how = "", "ended"
         try:
-            for message in apart(_serve, runs, start_s=START_S, next_s=seconds):
-                match message:
-                    case {"broken": problem}:
-                        runs.broken = problem
-                        return runs
-                    case {"tests": tests}:
-                        runs.tests = tests
-                    case {"begin": test}:
-                        doing = test
-                    case {"implementation": name, "test": test, "failure": failure}:
-                        runs.outcomes[name, test] = failure
-                        doing = None
-                    case {"spent_s": spent_s}:
-                        runs.spent_s = max(runs.spent_s, spent_s)
-                    case {"end": _}:
-                        return runs
-            how = "ended"
+            for doing, latest in apart(_serve, runs, start_s=START_S, next_s=seconds):
+                runs = latest
+                if doing == END:
+                    return runs
         except TimeoutError:
             how = "endless"
-        if doing is None:
-            runs.broken = {"type": how}
-            return runs
+        if not doing:
+            return Runs(broken={"type": how})
         runs.stopped[doing] = how
 
 
-def _serve(tell: Callable[[Mapping[str, Any]], None], known: Runs) -> None:
-    """Run what is still to run, in a process of its own, and tell before and after each test."""
+def _serve(tell: Callable[[tuple[str, Runs]], None], runs: Runs) -> None:
+    """Run the remaining tests in a separate process; before and after each, tell its name or none, and the outcomes."""
     torch.set_num_threads(1)
     for name, implementation in IMPLEMENTATIONS.items():
-        tell({"importing": name})
+        tell(("", runs))
         try:
             module = ModuleType("practice")  # anew, so that nothing is left of another implementation
             exec(compile(MINE.read_bytes(), str(MINE), "exec"), vars(module))
         except BaseException as error:
-            tell({"broken": described(error, str(MINE))})
-            return
-        tests = names(module)
-        tell({"tests": tests})
+            runs.broken = described(error, str(MINE))
+            break
+        runs.tests = names(module)
         began = time.process_time()
-        for test, arguments in tests.items():
-            if arguments == 1 and test not in known.stopped and (name, test) not in known.outcomes:
-                tell({"begin": test})
-                failure = outcome(getattr(module, test), implementation)
-                tell({"implementation": name, "test": test, "failure": failure})
-        tell({"spent_s": time.process_time() - began})
-    tell({"end": True})
+        for test, arguments in runs.tests.items():
+            if arguments == 1 and test not in runs.stopped and (name, test) not in runs.outcomes:
+                tell((test, runs))
+                runs.outcomes[name, test] = outcome(getattr(module, test), implementation)
+                tell(("", runs))
+        runs.spent_s = max(runs.spent_s, time.process_time() - began)
+    tell((END, runs))
 
 
 # ── Telling ──
@@ -193,13 +178,9 @@ class _Page:
         failure = self._runs.outcomes[why, test] or {}
         yield from self._marked(BAD, f"{test}: {self._say('test_refuses', name=why)}")
         yield from self._told(self._why(failure))
-        yield from self._told(self._source(failure["line"]), 8)
+        yield from self._told(linecache.getline(str(MINE), failure["line"]).strip(), 8)
         if printed := failure["printed"].strip():
             yield from self._told(self._say("printed", text=printed))
-
-    def _source(self, line: int) -> str:
-        source = MINE.read_text(encoding="utf-8", errors="replace").split("\n")
-        return source[line - 1].strip() if 0 < line <= len(source) else ""
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import PurePosixPath
 
 from grader.core.messages import Field, Message, say
-from grader.shared.source_rules import Refused, decoded, modules_of, own_imports, relative_name
+from grader.shared.source_rules import Refused, decoded, own_imports
 
 from .archives import archive_files, has_name_of_any_archive, is_archive, named
 from .layout import (
@@ -53,6 +53,7 @@ MAX_VERSIONS = 20  # the most versions of one file that are compared
 MISSING = say("{path} is missing")
 TWICE = say("{path} exists twice, as {one} and as {other}, with different content")
 UNFOUND = say("{called} was to be graded as {path}, but was not found.").filled(concern="renamed")
+BARE = "{path}:{line} imports {name} by its bare name, which fails during grading."
 NONE_OF = "None of {names} is in the submission."
 NO_ZIP = "File is not a zip file"  # as Python's zipfile says it
 
@@ -140,19 +141,10 @@ def _renamed(
 
 
 def _own_imports(files: Mapping[str, str]) -> Iterator[Message]:
-    modules = modules_of(files)
-    for path, text in files.items():
-        for problem in own_imports(text, modules):
-            name = problem.fields["name"]
-            bare = say(
-                "{path}:{line} imports {name} by its bare name, which fails during grading.",
-                path=path,
-                line=problem.line,
-                name=name,
-            )
-            relative = relative_name(name, path, files)
-            remedy = say("Import it relatively, as in: from {name} import …", name=relative)
-            yield bare.then(remedy).filled(concern="own_import")
+    for path, line, name, relative in own_imports(files):
+        bare = say(BARE, path=path, line=line, name=name)
+        remedy = say("Import it relatively, as in: from {name} import …", name=relative)
+        yield bare.then(remedy).filled(concern="own_import")
 
 
 class _Search:

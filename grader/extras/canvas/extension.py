@@ -68,7 +68,6 @@ IDENTITY = (*COLUMNS, "LastName", "FirstName", "Integration ID", "Root Account")
 POINTS_POSSIBLE = "Points Possible"
 EXCUSED = "EX"
 _NUMBERED = re.compile(r"\(\d+\)\s*$")
-WHAT = "the gradebook"
 NO_ID = "Canvas user id unknown. Pass the downloaded gradebook with --template"
 ABSENT = "not in the gradebook. Download it again, or add them to the course"
 
@@ -80,7 +79,7 @@ def export(rows: Sequence[Row], request: Request) -> Export:
         ExportError: If Canvas would refuse the file, or take the column for a new assignment.
     """
     if request.template is not None:
-        return _filled(rows, read_template(request.template, WHAT), request.assignment_id)
+        return _filled(rows, read_template(request.template, "the gradebook"), request.assignment_id)
     if not request.assignment_id.isdecimal():
         raise ExportError(
             f"--assignment-id {request.assignment_id!r}: not a number. It is the last number in the assignment's URL "
@@ -99,10 +98,10 @@ def export(rows: Sequence[Row], request: Request) -> Export:
 
 def _filled(rows: Sequence[Row], template: Template, assignment_id: str) -> Export:
     """The gradebook's rows of students with a grade: the columns that identify them, and that of the assignment."""
-    template.column(["Student", "LastName"], WHAT)
-    template.column(["ID"], WHAT)
+    template.column(["Student", "LastName"])
+    template.column(["ID"])
     if template.find(["SIS User ID"]) is not None:
-        template.column(["SIS Login ID"], WHAT)  # without it, Canvas refuses the file
+        template.column(["SIS Login ID"])  # without it, Canvas refuses the file
     target = _target(template, assignment_id)
     known = {column for name in IDENTITY if (column := template.find([name])) is not None}
     slim = template.only([*sorted(known), target])

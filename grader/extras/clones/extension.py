@@ -12,7 +12,6 @@ import re
 import struct
 import zlib
 from bisect import bisect_left
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import reduce
 
@@ -69,7 +68,7 @@ def _head(clone: Listing) -> str:
             head = clone.read(f".git/{branch[1]}", MAX_SMALL).decode().strip()
         except (OSError, LookupError, Unreadable):
             packed = clone.read(".git/packed-refs", MAX_REFS).decode()
-            head = next(line for line in packed.splitlines() if line.endswith(f" {branch[1]}")).partition(" ")[0]
+            head = next((line[:40] for line in packed.splitlines() if line.endswith(f" {branch[1]}")), "")
     if not re.fullmatch("[0-9a-f]{40}", head):
         raise ValueError(head)
     return head
@@ -80,17 +79,17 @@ def _object(clone: Listing, name: str) -> bytes:
     try:
         loose = clone.read(f".git/objects/{name[:2]}/{name[2:]}", MAX_SMALL)
     except (OSError, LookupError, Unreadable):
-        return next(_packed(clone, bytes.fromhex(name)))
+        return _packed(clone, bytes.fromhex(name))
     return _inflated(loose).partition(b"\0")[2]
 
 
-def _packed(clone: Listing, name: bytes) -> Iterator[bytes]:
-    """The content of a commit from each pack that has it."""
+def _packed(clone: Listing, name: bytes) -> bytes:
+    """The content of a commit, from the first pack that has it."""
     for index in clone.inside(PACKS).names:
         if index.endswith(".idx"):
             offset = _offset(clone.read(f"{PACKS}{index}", MAX_INDEX), name)
             if offset is not None:
-                yield _unpacked(clone.read(f"{PACKS}{index.removesuffix('.idx')}.pack", MAX_PACK), offset)
+                return _unpacked(clone.read(f"{PACKS}{index.removesuffix('.idx')}.pack", MAX_PACK), offset)
     raise LookupError(name.hex())
 
 
@@ -106,25 +105,16 @@ def _offset(index: bytes, name: bytes) -> int | None:
     return int(struct.unpack_from(">I", index, offsets + 4 * place)[0])
 
 
-def _unpacked(pack: bytes, offset: int) -> bytes:
-    """An object of a pack; one stored as differences to an earlier object is put together."""
-    deltas: list[bytes] = []
-    while len(deltas) < MAX_DELTAS:
-        kind, place = pack[offset] >> 4 & 7, _behind(pack, offset)
-        if kind == COMMIT:
-            content = _inflated(pack[place : place + MAX_SMALL])
-            for delta in reversed(deltas):
-                content = _patched(content, delta)
-            return content
-        if kind != OFFSET_DELTA:
-            break
-        after = _behind(pack, place)
-        back = reduce(lambda back, byte: (back + 1 << 7) | byte & 0x7F, pack[place:after], -1)
-        deltas.append(_inflated(pack[after : after + MAX_SMALL]))
-        if not 0 < back <= offset:
-            break
-        offset -= back
-    raise ValueError("no commit")
+def _unpacked(pack: bytes, offset: int, most: int = MAX_DELTAS) -> bytes:
+    """An object of a pack; one stored as differences to an earlier object is put together, up to so many times."""
+    kind, place = pack[offset] >> 4 & 7, _behind(pack, offset)
+    if kind == COMMIT:
+        return _inflated(pack[place : place + MAX_SMALL])
+    after = _behind(pack, place)
+    back = reduce(lambda back, byte: (back + 1 << 7) | byte & 0x7F, pack[place:after], -1)
+    if kind != OFFSET_DELTA or not 0 < back <= offset or not most:
+        raise ValueError("no commit")
+    return _patched(_unpacked(pack, offset - back, most - 1), _inflated(pack[after : after + MAX_SMALL]))
 
 
 def _behind(data: bytes, place: int) -> int:

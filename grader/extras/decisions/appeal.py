@@ -97,8 +97,7 @@ def appeal(
                 say(sentence(language, "lost", names=", ".join(less)))
         drafted = gains(known.report(identifier), now)
         _print_alike(known, before, found, language)
-        reasons = [*found.reasons, *(reason for change in found.changes for reason in change.reasons)] if found else []
-        if {reason.cause for reason in reasons} & CHANGES:
+        if found and {reason.cause for reason in found.reasons} & CHANGES:
             say(sentence(language, "class", out=out))
         if keep:
             say(sentence(language, "kept", place=place))

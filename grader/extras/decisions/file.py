@@ -19,14 +19,13 @@ from grader.core.intake.origin import clean
 from grader.core.results.files import write_text
 from grader.core.rubric import first_problem
 
-from .model import WHAT, Decision, Ruling
+from .model import Decision, Ruling
 
 LOCK = ".decisions.lock"
 TABLE = "decision"
 _NAME = re.compile(r"[\w.-]{1,40}")
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
 _HEADER = re.compile(rf"^\s*\[\[\s*{TABLE}\s*\]\]", re.MULTILINE)
-_FIELDS = ("student", *WHAT[:1], "points", *WHAT[1:2], "at", "code", *WHAT[2:], "who", "when", "why", "ground")
 WORDS = """\
 # Decisions about grades, one per entry; of two about the same thing, the last one is in force.
 # Written by hand or by `grader decide`; see grader/docs/operations.md.
@@ -160,7 +159,7 @@ def _alone(folder: Path) -> Iterator[None]:
 
 def entry(decision: Decision) -> str:
     """A decision as an entry of the file."""
-    said = {name: getattr(decision, name) for name in _FIELDS}
+    said = {name: getattr(decision, name) for name in Decision.model_fields}
     lines = [f"{name} = {_value(value)}" for name, value in said.items() if value is not None]
     return "\n".join([f"[[{TABLE}]]", *lines, ""])
 

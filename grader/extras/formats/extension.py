@@ -46,14 +46,11 @@ def names(name: str) -> tuple[str, str]:
 
 def junit(rows: Sequence[Row], request: Request) -> Export:
     """JUnit XML for continuous integration: a test suite for each submission, a test case for each property."""
-    by_submission = {row.report.submission.id: row for row in rows}
     root = Element("testsuites", name=request.rubric.id)
-    for row in by_submission.values():
-        root.append(_suite(row))
+    root.extend(map(_suite, {row.report.submission.id: row for row in rows}.values()))
     ElementTree.indent(root)
-    return Export(
-        {"junit.xml": '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, "unicode") + "\n"}, rows
-    )
+    text = ElementTree.tostring(root, "unicode")
+    return Export({"junit.xml": f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'}, rows)
 
 
 def _suite(row: Row) -> Element:

@@ -46,7 +46,8 @@ def main(root: Path, assignment: Assignment, seed: int = 0) -> int:
     try:
         report = _graded(root, assignment, seed)
     except Exception as error:
-        write_json(folder / "results.json", failure(f"{type(error).__name__}: {error}"))
+        told = {"status": "grader_error", "reason": f"{type(error).__name__}: {error}"}  # only staff see this
+        write_json(folder / "results.json", _frame(0.0, told) | {"output": FAILURE})
         return 3
     given = None
     if report.score is not None and report.bonus is not None:
@@ -96,11 +97,6 @@ def results(report: Report, given: Grade | None) -> dict[str, Any]:
         "output": "\n".join(report.submission.notices),
         "tests": [*_tests(report), last],
     }
-
-
-def failure(reason: str) -> dict[str, Any]:
-    """What Gradescope shows when the autograder itself fails; only staff see the reason."""
-    return _frame(0.0, {"status": "grader_error", "reason": reason}) | {"output": FAILURE}
 
 
 def _frame(duration_s: float, extra: dict[str, Any]) -> dict[str, Any]:

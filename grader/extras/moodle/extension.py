@@ -111,7 +111,6 @@ def _late_s(status: str) -> float | None:
     return 0.0 if any(word in status for word in SUBMITTED) and not re.search(r"\d", status) else None
 
 
-WHAT = "the grading worksheet of the assignment"
 ABSENT = "not in the worksheet. Download it again, or add them to the course"
 
 
@@ -121,9 +120,9 @@ def export(rows: Sequence[Row], request: Request) -> Export:
     Raises:
         ExportError: If there is no worksheet, or it lacks a column that Moodle asks for.
     """
-    template = read_template(request.template, WHAT)
-    target = template.column(GRADE, WHAT)
-    comments = template.column(MODIFIED, WHAT) + 1
+    template = read_template(request.template, "the grading worksheet of the assignment")
+    target = template.column(GRADE)
+    comments = template.column(MODIFIED) + 1
     people = template.students(IDENTIFIER)
     filled = [[*map(inert, row[:target]), *row[target:]] for row in template.rows]  # Moodle reads the first alone
     told = []

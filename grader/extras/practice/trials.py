@@ -56,7 +56,9 @@ def judged(candidate: Candidate, submission: Submission, practice: Practice, sta
     unreadable = str(why) if why and why.fields(NONE_OF) is None else ""
     students = [str(student) for student in candidate.origin.students] if candidate.origin else []
     try:
-        runs = Runs(broken={"type": "missing"}) if text is None else run(text, practice, start)
+        runs = Runs(broken={"type": "missing"}) if text is None else _Session(text, practice, start).runs()
+    except _Unusable as end:
+        runs = Runs(broken=end.args[0])
     except RuntimeError:  # a worker was killed from outside
         runs = Runs(broken={"type": NOBODYS_FAULT})
     return Result(candidate.id, students, runs, practice, "" if text else concerns or unreadable)
@@ -71,18 +73,6 @@ class _Unusable(Exception):
     """The file cannot be used; the argument is the value of ``Runs.broken``."""
 
 
-def run(text: str, practice: Practice, start: Start) -> Runs:
-    """Run the tests in the text of a student's file on all implementations.
-
-    Raises:
-        RuntimeError: If something outside the grader killed a worker.
-    """
-    try:
-        return _Session(text, practice, start).runs()
-    except _Unusable as end:
-        return Runs(broken=end.args[0])
-
-
 class _Session:
     """Runs one student's file on all implementations."""
 
@@ -95,7 +85,12 @@ class _Session:
         self._spent_s = 0.0
 
     def runs(self) -> Runs:
-        """Run everything, and return the outcomes."""
+        """Run everything, and return the outcomes.
+
+        Raises:
+            _Unusable: If the file cannot be used.
+            RuntimeError: If something outside the grader killed a worker.
+        """
         for turn in range(TURNS):
             for name in self._order(turn):
                 while not self._finished(name, turn):  # a test that ends its worker no longer counts

@@ -44,7 +44,7 @@ def similar(
         candidates = found(reader, paths, source, roster)
         known = read_known(chosen(), subtract or ())
         prepare(out)
-        reading = (read_work(candidate, known, chosen().rubric, reader.read) for candidate in candidates)
+        reading = (read_work(one, reader.read(one), known, chosen().rubric) for one in candidates)
         with writing(out):
             findings = compared([*follow(reading, "reading submissions", len(candidates))])
             write_text(out / "similar.csv", written(listing(findings.pairs)))

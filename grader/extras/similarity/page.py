@@ -48,17 +48,13 @@ def page(findings: Findings, assignment: Assignment, answers: Sequence[str], top
         tasks={task.id: task.title for task in assignment.rubric.tasks},
         answers=", ".join(answers),
         sides=[
-            (pair, [(one, found) for one in pair.matches if (found := _matching(pair, one.file))])
+            (pair, [(one, blocks(pair.first.pieces[one.file], pair.second.pieces[one.file])) for one in pair.matches])
             for pair in findings.pairs[:top]
         ],
         most=max((pair.strongest.strength for pair in findings.pairs), default=1),
         passage=PASSAGE,
         short=SHORT,
     )
-
-
-def _matching(pair: Pair, file: str) -> list[Block]:
-    return blocks(pair.first.pieces[file], pair.second.pieces[file])
 
 
 def listing(pairs: Sequence[Pair]) -> Iterator[tuple[str, ...]]:

@@ -5,10 +5,9 @@ Pygments reduces a text: comments and spaces are removed, each name and each str
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from operator import methodcaller
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
@@ -187,14 +186,8 @@ class Work:
     notices: tuple[Message, ...] = ()
 
 
-def read_work(
-    candidate: Candidate,
-    known: Known,
-    rubric: Rubric,
-    read: Callable[[Candidate], Submission] = methodcaller("read"),
-) -> Work:
-    """Read and reduce one submission. Files that cannot be compared raise nothing; they are named in the notices."""
-    submission = read(candidate)
+def read_work(candidate: Candidate, submission: Submission, known: Known, rubric: Rubric) -> Work:
+    """Reduce one submission. Files that cannot be compared raise nothing; they are named in the notices."""
     students = candidate.origin.students if candidate.origin else ()
     people = frozenset(student.id or student.email or student.name for student in students)
     notices = [submission.reason] if submission.reason is not None else []

@@ -13,6 +13,7 @@ from weakref import WeakValueDictionary
 
 import torch
 from torch import Tensor
+from torch.utils.backend_registration import _DummyBackendModule
 
 NAME = "gpu"
 DEVICE = f"{NAME}:0"  # what torch's messages call it
@@ -106,8 +107,8 @@ def is_here(device: object) -> bool:
     return str(device).partition(":")[0] == NAME
 
 
-class Backend:
-    """One device, which is always there.
+class Backend(_DummyBackendModule):
+    """One device, which is always there, as torch's own class says.
 
     Attributes:
         works: Whether a first trial of the device has succeeded.
@@ -119,25 +120,6 @@ class Backend:
 
     def __init__(self) -> None:
         self.default_generator = Generator(DEVICE)
-
-    def is_available(self) -> bool:
-        """Whether there is a device: always."""
-        return True
-
-    def is_initialized(self) -> bool:
-        """Whether the device is ready: always."""
-        return True
-
-    def device_count(self) -> int:
-        """The number of devices: one."""
-        return 1
-
-    def current_device(self) -> int:
-        """The index of the only device."""
-        return 0
-
-    def _is_in_bad_fork(self) -> bool:
-        return False
 
     def synchronize(self, device: object = None) -> None:
         """Do nothing, since every operation is done when its call returns."""
@@ -185,7 +167,6 @@ class NotSimulated(RuntimeError):
     """
 
     def __init__(self, what: str) -> None:
-        """Keep what is lacking."""
         super().__init__(f"the simulated device does not support {what}")
         self.what = what
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, cast
 
@@ -30,44 +29,26 @@ _reduce = cast(Callable[..., Any], Tensor.__reduce_ex__)
 _is_compatible = torch._has_compatible_shallow_copy_type
 
 
-@dataclass(frozen=True)
 class _Operation:
-    """Facts about an operation, found out once, since each takes several look-ups in torch's objects.
+    """Facts about an operation, found out once, since each takes several look-ups in torch's objects."""
 
-    Attributes:
-        name: The operation's name without its namespace.
-        lacking: Its full name, if the CPU has no kernel for it; else empty.
-        arguments: The names of all arguments.
-        tensors: The names of arguments that are tensors; a number may be given for one.
-        is_view: Whether the result shares storage with an argument.
-        writes: Whether an argument is changed, and perhaps resized.
-        draws: Whether it takes a generator.
-        redispatch: Calls the kernel of a dispatch key.
-        with_numbers: Calls the overload that fits the arguments, where one is a number in place of a tensor.
-    """
-
-    name: str
-    lacking: str
-    arguments: tuple[str, ...]
-    tensors: frozenset[str]
-    is_view: bool
-    writes: bool
-    draws: bool
-    redispatch: Callable[..., Any]
-    with_numbers: Callable[..., Any]
+    def __init__(self, op: torch._ops.OpOverload) -> None:
+        schema = op._schema
+        full_name = f"{schema.name}.{schema.overload_name}".removesuffix(".")
+        aliases = [returned.alias_info for returned in schema.returns]
+        self.name = schema.name.removeprefix("aten::")
+        self.lacking = full_name if lacks(full_name) else ""  # where the CPU has no kernel for it
+        self.arguments = tuple(argument.name for argument in schema.arguments)
+        # Arguments that are tensors; a number may be given for one.
+        self.tensors = frozenset(one.name for one in schema.arguments if one.type.kind() == "TensorType")
+        self.is_view = any(alias is not None and not alias.is_write for alias in aliases)  # of an argument's storage
+        self.writes = schema.is_mutable  # to an argument, which it may resize
+        self.draws = "generator" in self.arguments
+        self.redispatch: Callable[..., Any] = op._handle.redispatch_boxed  # to the kernel of a dispatch key
+        self.with_numbers = op.overloadpacket  # the overload that fits, where a number is given for a tensor
 
 
-@cache
-def _known(op: torch._ops.OpOverload) -> _Operation:
-    schema = op._schema
-    names = tuple(argument.name for argument in schema.arguments)
-    tensors = frozenset(argument.name for argument in schema.arguments if argument.type.kind() == "TensorType")
-    aliases = [returned.alias_info for returned in schema.returns]
-    is_view = any(alias is not None and not alias.is_write for alias in aliases)
-    name, calls = schema.name.removeprefix("aten::"), (op._handle.redispatch_boxed, op.overloadpacket)
-    full_name = f"{schema.name}.{schema.overload_name}".removesuffix(".")
-    lacking = full_name if lacks(full_name) else ""
-    return _Operation(name, lacking, names, tensors, is_view, schema.is_mutable, "generator" in names, *calls)
+_known = cache(_Operation)
 
 
 def fallback(op: torch._ops.OpOverload, *args: Any, **kwargs: Any) -> Any:
@@ -199,12 +180,9 @@ def _lift(value: Any, ours: list[tuple[Tensor, Tensor]]) -> Any:
 def _copy_across(source: Tensor, target: Tensor, non_blocking: bool = False) -> Tensor:
     """Copy within this device, to it, or from it: the only operation between devices."""
     del non_blocking  # a copy is done when its call returns
-    on_cpu = []
-    for tensor in (source, target):
-        bare = tensor if tensor.device.type == "cpu" or not tensor.numel() else _bare(tensor)
-        on_cpu.append(bare)
     if source.numel():
-        on_cpu[1].copy_(on_cpu[0])
+        here, there = (one if one.device.type == "cpu" or not one.numel() else _bare(one) for one in (source, target))
+        there.copy_(here)
     return target
 
 

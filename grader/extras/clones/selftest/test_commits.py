@@ -116,6 +116,7 @@ def test_a_clone_in_a_class_has_a_time_and_so_has_one_in_a_zip(git: Git, tmp_pat
     [
         {".git/HEAD": "ref: refs/heads/../../../../etc/passwd"},
         {".git/HEAD": "ref: refs/heads/main"},
+        {".git/HEAD": "ref: refs/heads/main", ".git/packed-refs": f"{'0' * 40} refs/heads/other"},
         {".git/HEAD": b"\xff\xfe"},
         {".git/HEAD": "0" * 40},
         {".git/HEAD": "0" * 40, f".git/objects/00/{'0' * 38}": b"no zlib"},
@@ -123,7 +124,7 @@ def test_a_clone_in_a_class_has_a_time_and_so_has_one_in_a_zip(git: Git, tmp_pat
         {".git/HEAD": "0" * 40, ".git/objects/pack/a.idx": b"\xfftOc\0\0\0\2", ".git/objects/pack/a.pack": ""},
         {".git/HEAD": "0" * 40, ".git/objects/pack/a.idx": b"\xfftOc\0\0\0\2" + b"\xff" * 5000},
     ],
-    ids=["way_out", "no_branch", "bytes", "no_object", "no_zlib", "bomb", "cut_off", "endless"],
+    ids=["way_out", "no_branch", "unborn", "bytes", "no_object", "no_zlib", "bomb", "cut_off", "endless"],
 )
 def test_what_is_no_repository_has_no_time(tmp_path: Path, files: dict[str, str | bytes]) -> None:
     write_folder(tmp_path / "a2-ada", files)

@@ -155,7 +155,8 @@ class Classroom:
         same = groups(causes, lambda submission, name: name in book.points(submission))
         named = {mistake.id for mistake in rubric.misconceptions}  # a report may be older than the rubric
         same = [group if group.mistake in named else replace(group, mistake="") for group in same]
-        return Now(known, entries, queue([*map(known.in_force, lines)], book, reasons, self._share), causes, same)
+        part, parts = self._share  # always the same part of the class, whatever has been reviewed by now
+        return Now(known, entries, queue([*map(known.in_force, lines[part - 1 :: parts])], book, reasons), causes, same)
 
     def _without_cases(self, submission: str) -> Report:
         """A report without its cases, of which thousands fit into memory."""
@@ -175,17 +176,8 @@ def without_cases(report: Report) -> Report:
     return report.with_properties(lambda prop: prop.model_copy(update={"cases": [], "hint": ""}))
 
 
-def queue(
-    lines: Sequence[SummaryLine],
-    book: Book,
-    reasons: Iterable[tuple[str, Reason]],
-    share: tuple[int, int] = (1, 1),
-) -> list[Place]:
-    """The submissions for manual review, most urgent first, reviewed ones last.
-
-    Dealt out, everyone keeps the same part of the class, whatever has been reviewed by now.
-    """
-    lines = lines[share[0] - 1 :: share[1]]
+def queue(lines: Sequence[SummaryLine], book: Book, reasons: Iterable[tuple[str, Reason]]) -> list[Place]:
+    """The submissions for manual review, most urgent first, reviewed ones last."""
     found: dict[str, list[Reason]] = {line.id: [] for line in lines}
     for submission, reason in reasons:
         if submission in found:  # a pair may be of an earlier run

@@ -75,7 +75,7 @@ def review(
         token, port = secrets.token_urlsafe(32), listening.getsockname()[1]
         root = f"/{token}"
         classroom = Classroom(out, chosen(), language, pairs or out, (int(part[1]), int(part[2])))
-        pages = ReviewPages(chosen(), language, root, hide if anonymous else None)
+        pages = ReviewPages(chosen(), language, root, anonymous)
         room = Review(classroom, pages, read, who or grader or getpass.getuser(), grader)
         room.prepare()  # before anybody waits for a page
         app = application(room, token, port)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,9 +17,9 @@ from grader.core.pages.render import class_content, prepared, templates
 from grader.core.results.report import Report, SummaryLine
 from grader.core.results.views import in_language, in_words, repeats
 from grader.extras.decisions.alike import Group
-from grader.extras.decisions.decided import DecidedClass, overridden
+from grader.extras.decisions.decided import overridden
 from grader.extras.decisions.placing import parts
-from grader.followup.anonymous import MARK, SAID, Anonymous, called, own_names
+from grader.followup.anonymous import MARK, SAID, Anonymous, called, hide, own_names
 
 from .classroom import Now, Place, say
 from .decide import Form, state
@@ -32,17 +32,14 @@ STATIC: Final = {
     "review.css": HERE / "review.css",
     "review.js": HERE / "review.js",
 }
-_EMPTY: Final[Form] = {}
-
-Hide = Callable[[DecidedClass], Anonymous]
 
 
 class ReviewPages:
     """Renders pages in one language."""
 
-    def __init__(self, assignment: Assignment, language: str, root: str, hide: Hide | None = None) -> None:
-        """Read the templates. Every address begins with ``root``; without ``hide``, names are shown."""
-        self._assignment, self.language, self.root, self._hide = assignment, language, root, hide
+    def __init__(self, assignment: Assignment, language: str, root: str, anonymous: bool = False) -> None:
+        """Read the templates. Every address begins with ``root``."""
+        self._assignment, self.language, self.root, self._anonymous = assignment, language, root, anonymous
         self._names: Mapping[str, str] = {}  # pseudonyms by the ids of submissions
         environment = prepared(templates(HERE), assignment.rubric, language)
         environment.globals |= {"say": partial(say, language), "root": root, "page_of": self.page_of}
@@ -60,7 +57,7 @@ class ReviewPages:
 
     def _hidden(self, now: Now) -> Anonymous | None:
         """The replacements for names on anonymous pages."""
-        hidden = self._hide(now.known) if self._hide else None
+        hidden = hide(now.known) if self._anonymous else None
         self._names = hidden.names if hidden else {}
         return hidden
 
@@ -85,17 +82,11 @@ class ReviewPages:
         )
 
     def student(
-        self,
-        now: Now,
-        line: SummaryLine,
-        graded: Report,
-        found: Submission | str,
-        problem: str = "",
-        form: Form = _EMPTY,
+        self, now: Now, line: SummaryLine, graded: Report, found: Submission | str, problem: str, form: Form
     ) -> str:
         """The page of one submission: its report as the grader wrote it, and its files now, or why they are gone.
 
-        ``problem`` says why a form was refused, whose content is shown again.
+        ``problem`` says why a form was refused, whose content is shown again; empty if none was.
         """
         rubric, book, hidden = self._assignment.rubric, now.known.book, self._hidden(now)
         report = in_language(graded, self._assignment, self.language)
@@ -144,17 +135,11 @@ class ReviewPages:
             problem=problem,
             form=form,
             groups={one.property: one for one in now.groups if line.id in one.members},
-            bank=[] if self._hide else _bank(now, line.id),
+            bank=[] if self._anonymous else _bank(now, line.id),
         )
 
     def group(
-        self,
-        now: Now,
-        group: Group,
-        reports: Sequence[Report],
-        found: Submission | str,
-        problem: str = "",
-        form: Form = _EMPTY,
+        self, now: Now, group: Group, reports: Sequence[Report], found: Submission | str, problem: str, form: Form
     ) -> str:
         """The page of a group: the files of the first submission beside its failure, and the others.
 
@@ -187,7 +172,7 @@ class ReviewPages:
 
     def broken(self, problem: str, sent: Sequence[tuple[str, str]]) -> str:
         """What is shown where files cannot be read or written: why, and what somebody sent, to be sent again."""
-        if self._hide:
+        if self._anonymous:
             problem = problem.rpartition(": ")[2]  # a path or a place may say who somebody is
         return self._template("broken.html.j2").render(problem=problem, sent=sent)
 

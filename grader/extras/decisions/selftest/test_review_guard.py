@@ -29,7 +29,7 @@ from grader.extras.decisions.placing import book, drafted, placed
 from grader.extras.decisions.review.classroom import Classroom, Now, Reason, queue, without_cases
 from grader.extras.decisions.review.pages import ReviewPages
 from grader.extras.decisions.review.server import FORM, HEADERS, MAX_BODY
-from grader.followup.anonymous import hide, pseudonyms
+from grader.followup.anonymous import pseudonyms
 from grader.selftest.class_reports import case as case_of
 from grader.selftest.class_reports import graded
 from grader.selftest.html_page import Element, parse
@@ -141,7 +141,7 @@ def test_no_answer_says_who_anybody_is(tmp_path: Path, seed: int, language: str)
     lines = Summary.model_validate_json((out / "summary.json").read_bytes()).submissions
     reports = [Report.model_validate_json((out / line.id / "report.json").read_bytes()) for line in lines]
     names = pseudonyms(out, [line.id for line in lines])
-    desk = Desk(out, language, hide=hide)
+    desk = Desk(out, language, anonymous=True)
     for report in reports:
         (student, *_) = report.submission.origin.students  # type: ignore[union-attr]
         signed = HEADER.format(name=student.name, id=student.id, email=student.email)
@@ -174,7 +174,7 @@ def test_an_excuse_reaches_the_student_behind_the_pseudonym(tmp_path: Path) -> N
     lines = Summary.model_validate_json((out / "summary.json").read_bytes()).submissions
     names = pseudonyms(out, [line.id for line in lines])
     line = lines[-1]
-    Desk(out, hide=hide).post(names[line.id], "excuse", student="0", why="ill")
+    Desk(out, anonymous=True).post(names[line.id], "excuse", student="0", why="ill")
     assert line.origin is not None
     assert read(out)[-1].decision.student == line.origin.students[0].id
 
@@ -182,7 +182,7 @@ def test_an_excuse_reaches_the_student_behind_the_pseudonym(tmp_path: Path) -> N
 def test_a_short_name_stays_where_it_is_a_word_of_the_program(tmp_path: Path) -> None:
     out, _ = folder(tmp_path / "out", random.Random(1), 3)
     line = Summary.model_validate_json((out / "summary.json").read_bytes()).submissions[0]
-    desk = Desk(out, hide=hide)
+    desk = Desk(out, anonymous=True)
     desk.files[line.id] = {"src/attention.py": "largest = max(1, 2)\n"}
     name = pseudonyms(out, [line.id])[line.id]
     assert "largest = max(1, 2)" in desk.page(f"student/{name}").text
@@ -232,9 +232,9 @@ def pages(text: str, language: str) -> list[Element]:
         parse(page)
         for page in (
             made.classroom(now),
-            made.student(now, lines[0], report, files),
-            made.student(now, lines[0], report, text, problem=text, form=form),
-            made.student(now, lines[0], report, files, problem=text, form={"do": "comment", "comment": text}),
+            made.student(now, lines[0], report, files, "", {}),
+            made.student(now, lines[0], report, text, text, form),
+            made.student(now, lines[0], report, files, text, {"do": "comment", "comment": text}),
             made.broken(text, [*form.items()]),
         )
     ]

@@ -126,7 +126,7 @@ def test_submissions_of_the_same_student_are_not_compared(known: Known) -> None:
         Desk("group", Path(), texts=files, origin=Origin(source="canvas", students=(ada, bo))),
         Desk("third", Path(), texts=files, origin=Origin(source="canvas", students=(Student(id="3"),))),
     ]
-    findings = compared([read_work(desk, known, ASSIGNMENT.rubric) for desk in room])
+    findings = compared([read_work(desk, desk.read(), known, ASSIGNMENT.rubric) for desk in room])
     assert {ids(pair) for pair in findings.pairs} == {frozenset(("alone", "third")), frozenset(("group", "third"))}
     assert findings.notices == [("alone", "same student as group; not compared with each other.")]
 
@@ -148,7 +148,8 @@ def test_what_was_not_looked_at_is_told_in_the_language_of_the_page(known: Known
 
 
 def test_what_cannot_be_read_is_a_notice(known: Known) -> None:
-    absent = read_work(Candidate("ada", Path(), reason=quoted("Nothing was handed in.")), known, ASSIGNMENT.rubric)
+    desk = Candidate("ada", Path(), reason=quoted("Nothing was handed in."))
+    absent = read_work(desk, desk.read(), known, ASSIGNMENT.rubric)
     findings = compared([absent, *read({"bo": STUBS}, known)])
     assert findings.notices == [("ada", "Nothing was handed in.")]
     assert [work.id for work in findings.works] == ["bo"]
