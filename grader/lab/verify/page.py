@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import TypeVar
 
@@ -19,6 +20,7 @@ from .variants import ALL_DTYPES, REFERENCE, STUBS, Verdict
 
 Result = Verdict | Attempt | Comparison
 Kind = TypeVar("Kind", Verdict, Attempt, Comparison)
+_MARGIN = attrgetter("margin")
 
 
 def _of(kind: type[Kind], results: Iterable[Result]) -> list[Kind]:
@@ -27,20 +29,12 @@ def _of(kind: type[Kind], results: Iterable[Result]) -> list[Kind]:
 
 def smallest_excess(verdicts: Iterable[Verdict]) -> Verdict | None:
     """The wrong variant that came closest to passing, each by its clearest failing case."""
-    return min(filter(_is_wrong, _measured(verdicts)), key=_margin, default=None)
+    return min((v for v in verdicts if _is_wrong(v) and v.margin is not None), key=_MARGIN, default=None)
 
 
 def largest_share(verdicts: Iterable[Verdict]) -> Verdict | None:
     """The right submission that came closest to failing."""
-    return max((v for v in _measured(verdicts) if v.valid), key=_margin, default=None)
-
-
-def _measured(verdicts: Iterable[Verdict]) -> Iterator[Verdict]:
-    return (verdict for verdict in verdicts if verdict.margin is not None)
-
-
-def _margin(verdict: Verdict) -> float:
-    return verdict.margin or 0.0
+    return max((v for v in verdicts if v.valid and v.margin is not None), key=_MARGIN, default=None)
 
 
 def _closest(verdict: Verdict | None) -> str:
@@ -144,4 +138,4 @@ def _remarks(verdicts: Sequence[Verdict]) -> str:
 
 
 def _size(verdict: Verdict | None) -> str:
-    return "" if verdict is None else "not finite" if math.isinf(_margin(verdict)) else f"{_margin(verdict):.3g}"
+    return "" if verdict is None else "not finite" if verdict.margin == math.inf else f"{verdict.margin:.3g}"
