@@ -226,7 +226,7 @@ def page(size: int) -> str:
     rows |= {"saving one report of 40": few[0], "saving one report of 4000": many[0]}
     rows["resuming one report of 4000"] = many[1]
     template = Path(__file__).with_name("performance.md.j2").read_text(encoding="utf-8")
-    return Template(template, trim_blocks=True, keep_trailing_newline=True).render(
+    page: str = Template(template, trim_blocks=True, keep_trailing_newline=True).render(
         rows=rows,
         size=size,
         kinds=kinds,
@@ -245,6 +245,7 @@ def page(size: int) -> str:
         cores=os.cpu_count(),
         python=platform.python_version(),
     )
+    return page
 
 
 def main(size: Annotated[int, typer.Argument(help="Submissions in the class, of the same mix.")] = 400) -> None:

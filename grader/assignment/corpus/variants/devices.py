@@ -20,11 +20,11 @@ PIECES = {
 
 
 def device_variants() -> Iterator[Variant]:
-    """All ways as variants: properties that must lose their points, further ones that may, and edits; names are keys."""
+    """All ways as variants."""
     for name, (breaks, also, *edits) in WRONG.items():
         yield _variant(name, edits, breaks, also)
-    for name, edits in VALID.items():
-        yield _variant(name, edits)
+    for name, right in VALID.items():
+        yield _variant(name, right)
 
 
 def _variant(name: str, edits: Sequence[str], breaks: str = "", also: str = "") -> Variant:

@@ -64,7 +64,8 @@ def read(language: str, rubric: Rubric, source: Path) -> list[Page]:
     """
     anchors = {prop.title[language]: prop.id for prop in rubric.properties.values()}
     needed = ["index", *(task.id for task in rubric.tasks)]
-    names = [*needed, *sorted({path.stem for path in source.glob("*/*.md")} - {*needed})]  # further ones in any language
+    others = {path.stem for path in source.glob("*/*.md")} - {*needed}  # in any language
+    names = [*needed, *sorted(others)]
     pages = []
     for name in names:
         path = source / language / f"{name}.md"
