@@ -77,8 +77,6 @@ def page(assignment: Assignment, results: Sequence[Result]) -> str:
     """The whole page as Markdown; the same machine and the same work give the same bytes."""
     verdicts, attempts = _of(Verdict, results), _of(Attempt, results)
     wrong, known = [verdict for verdict in verdicts if _is_wrong(verdict)], variants.known(assignment)
-    isolations = [*dict.fromkeys(attempt.isolation for attempt in attempts)]
-    ended = {(attempt.name, attempt.isolation): attempt for attempt in attempts}
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         trim_blocks=True,
@@ -87,18 +85,17 @@ def page(assignment: Assignment, results: Sequence[Result]) -> str:
         finalize=lambda cell: str(cell).replace("|", "\\|").replace("\n", " "),
     )
     environment.filters |= {"smallest_excess": smallest_excess, "largest_share": largest_share, "size": _size}
-    environment.filters["remarks"] = _remarks
+    environment.filters |= {"remarks": _remarks, "lost": _lost}
     return environment.get_template("kill-table.md.j2").render(
         summary=summary(results),
         properties=[_of_property(name, wrong, known) for name in assignment.rubric.properties],
-        wrong=[(known[name], *_lost(found), found) for name, found in _by_name(wrong).items()],
-        right=_by_name(verdict for verdict in verdicts if verdict.valid).items(),
-        isolations=isolations,
-        attacks=[
-            (attack, [ended.get((name, isolation)) for isolation in isolations])
-            for name, attack in attacks.known(assignment).items()
-            if any((name, isolation) in ended for isolation in isolations)
-        ],
+        known=known,
+        wrong=wrong,
+        right=[verdict for verdict in verdicts if verdict.valid],
+        isolations=[*dict.fromkeys(attempt.isolation for attempt in attempts)],
+        attacks=attacks.known(assignment),
+        attempts={(attempt.name, attempt.isolation): attempt for attempt in attempts},
+        tried={attempt.name for attempt in attempts},
     )
 
 
@@ -108,13 +105,6 @@ def _is_wrong(verdict: Verdict) -> bool:
 
 def _problems(results: Sequence[Result]) -> int:
     return sum(bool(result.problem) for result in results)
-
-
-def _by_name(verdicts: Iterable[Verdict]) -> Mapping[str, list[Verdict]]:
-    grouped: dict[str, list[Verdict]] = {}
-    for verdict in verdicts:
-        grouped.setdefault(verdict.name, []).append(verdict)
-    return grouped
 
 
 def _of_property(
