@@ -11,6 +11,8 @@ torch_index_cpu  := --index-url https://download.pytorch.org/whl/cpu
 torch_index_cuda := --index-url https://download.pytorch.org/whl/cu130
 torch_index      := $(torch_index_$(TORCH))
 
+in_words = $(if $(filter command%,$(origin LANG)),--lang $(LANG))
+
 .DEFAULT_GOAL := help
 .PHONY: help setup test watch demo chat practice submit grade handout signatures release notebooks notebooks-grade handbook quick fast check tested lint types verify gallery mutants bench lock clean
 
@@ -42,8 +44,7 @@ setup: $(VENV)/.everything ## install students' tests, grader and development to
 
 # ── Students ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-test_options = $(if $(TASK),--task $(TASK)) $(if $(HINT),--hint $(HINT)) $(if $(ALL),--all) $(if $(VERBOSE),--verbose) \
-  $(if $(filter command%,$(origin LANG)),--lang $(LANG))
+test_options = $(if $(TASK),--task $(TASK)) $(if $(HINT),--hint $(HINT)) $(if $(ALL),--all) $(if $(VERBOSE),--verbose) $(in_words)
 
 test: $(VENV)/.student ## run the public tests on your solution in src/ (TASK=1, HINT=2, ALL=1, VERBOSE=1, LANG=zh, DEVICE=cpu)
 	@$(PY) -m tests $(test_options)
@@ -53,13 +54,13 @@ watch: $(VENV)/.student ## work through the tasks: each save runs the tests and 
 
 demo: $(VENV)/.student ## your layers run a small language model (LANG=zh)
 	@test -f tests/demo.py || { echo "This assignment has no demo."; exit 2; }
-	@$(PY) -m tests.demo $(if $(filter command%,$(origin LANG)),--lang $(LANG))
+	@$(PY) -m tests.demo $(in_words)
 
 # By the environment a prompt reaches Python as it is, whatever quotes and signs it holds.
 export CHAT_PROMPT := $(if $(filter command%,$(origin PROMPT)),$(value PROMPT))
 chat: $(VENV)/.gguf $(if $(MODEL),,$(VENV)/.chat) ## your layers run a published language model (PROMPT="…", RANKS=4, PART=2, MODEL=file, LANG=zh)
 	@$(PY) -m tests.chat --prompt "$$CHAT_PROMPT" $(if $(RANKS),--ranks $(RANKS)) $(if $(MODEL),--model "$(MODEL)") \
-	  $(if $(PART),--part $(PART)) $(if $(filter command%,$(origin LANG)),--lang $(LANG))
+	  $(if $(PART),--part $(PART)) $(in_words)
 
 $(VENV)/.gguf: $(VENV)/.student
 	@test -f tests/chat.py || { echo "This assignment has no chat."; exit 2; }
@@ -75,10 +76,10 @@ $(VENV)/.chat: $(VENV)/.gguf
 
 practice: $(VENV)/.student ## run your own tests on correct and wrong implementations, for practice points (LANG=zh)
 	@test -d tests/practice || { echo "This assignment has no practice."; exit 2; }
-	@$(PY) -m tests.practice $(if $(filter command%,$(origin LANG)),--lang $(LANG))
+	@$(PY) -m tests.practice $(in_words)
 
 submit: $(VENV)/.student ## check your files and pack them into submission.zip (ANYWAY=1: even if something is wrong)
-	@$(PY) -m tests.submit $(if $(ANYWAY),--anyway) $(if $(filter command%,$(origin LANG)),--lang $(LANG))
+	@$(PY) -m tests.submit $(if $(ANYWAY),--anyway) $(in_words)
 
 # ── Teaching assistants ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -106,7 +107,7 @@ notebooks: $(VENV)/.notebooks ## the walk-through: build, execute, release for s
 
 notebooks-grade: $(VENV)/.notebooks ## students' notebooks: make notebooks-grade IN=DIR (a folder or zip for each student; UNCONTAINED=1)
 	@test -n "$(IN)" || { echo "Name the folder of submissions: make notebooks-grade IN=DIR"; exit 2; }
-	@$(PY) -m grader.lab.site.notebooks grade "$(IN)" $(if $(UNCONTAINED),--uncontained) $(if $(filter command%,$(origin LANG)),--lang $(LANG))
+	@$(PY) -m grader.lab.site.notebooks grade "$(IN)" $(if $(UNCONTAINED),--uncontained) $(in_words)
 
 handbook: $(VENV)/.notebooks ## the walk-through as HTML pages, in build/handbook (SITE=https://...: also for the public, in build/site)
 	@$(PY) -m grader.lab.site.notebooks handbook $(if $(SITE),--site "$(SITE)")

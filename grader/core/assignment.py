@@ -35,7 +35,7 @@ class Assignment:
     - ``corpus.variants``: wrong and valid submissions, in folders, each with the points that it should lose; optional:
       ``all_variants()``, all of them; ``slip_families()`` and ``submission(slips)`` (a variant), mistakes by task, to
       be combined, and ``from_slips()``, the wrong variants that one of them makes
-    - ``corpus.attacks``: ``all_attacks()``, hostile submissions
+    - ``corpus.attacks``: hostile submissions, in files, each with the points of its honest part
     - ``corpus.styles``, optional: ``style(number)`` and ``COMBINATIONS``, right submissions that share no text with
       ``ref``
     - ``corpus.practice``, optional: ``PRACTICE``, implementations of a function that students' own tests tell apart

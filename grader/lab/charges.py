@@ -7,7 +7,7 @@ exactly, and how many get a hint that names another cause.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -75,17 +75,16 @@ def subjects(kinds: Iterable[str], every: int) -> Iterator[tuple[str, Variant]]:
     return ((kind, variant) for kind, variant in found if kind in kinds)
 
 
-def lost(results: Iterable[CaseResult]) -> frozenset[str]:
+def lost(results: Sequence[CaseResult]) -> frozenset[str]:
     """The properties that lose their points.
 
     Raises:
         RuntimeError: If a hidden test itself failed: that must not be taken for a student's mistake.
     """
-    found = list(results)
-    for result in found:
+    for result in results:
         if result.outcome is Outcome.GRADER_ERROR:
             raise RuntimeError(f"{result.property_id}, {result.id}: {result.detail}")
-    return frozenset(outcome.lost(found))
+    return frozenset(outcome.lost(results))
 
 
 def task_of(variant: Variant) -> str:
@@ -114,13 +113,11 @@ def charge(kind: str, variant: Variant) -> Charge:
     return Charge(kind, variant, gone, {prop: hint for prop, hint in named.items() if hint})
 
 
-def figures(charges: Iterable[Charge]) -> str:
+def figures(charges: Sequence[Charge]) -> str:
     """The table of figures, one line for each kind."""
     lines = [f"{'':10}{'cases':>7}{'caught':>8}{'exact':>7}{'wrong hints':>13}"]
-    kept = list(charges)
     for kind in KINDS:
-        of_kind = [charge for charge in kept if charge.kind == kind]
-        if of_kind:
+        if of_kind := [charge for charge in charges if charge.kind == kind]:
             caught, exact = sum(c.caught for c in of_kind), sum(c.exact for c in of_kind)
             lines.append(f"{kind:10}{len(of_kind):7}{caught:8}{exact:7}{sum(bool(c.wrong_hints) for c in of_kind):13}")
     return "\n".join(lines)

@@ -8,7 +8,6 @@ import multiprocessing
 import os
 import signal
 import sys
-import threading
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
@@ -24,32 +23,17 @@ def pool(processes: int) -> Iterator[Executor]:
     spawn = multiprocessing.get_context("spawn")  # not fork, which is unsafe once torch has threads
     with ProcessPoolExecutor(processes, spawn, _prepare) as executor:
         try:
-            with _unheard():
-                executor.submit(int)  # starts all processes
             yield executor
         except BaseException:
             for process in multiprocessing.active_children():  # some may hang, on purpose
                 process.kill()
             raise
-        finally:
-            executor.shutdown(cancel_futures=True)
-
-
-@contextlib.contextmanager
-def _unheard() -> Iterator[None]:
-    """Have processes started in the block ignore Ctrl-C; this process ends them."""
-    if threading.current_thread() is not threading.main_thread():  # the only one that receives it
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _prepare() -> None:
-    """Prepare a process: one thread, no output; it ends with its parent, and becomes a subreaper."""
+    """Prepare a process: one thread, no output; it ends with its parent, not by Ctrl-C, and becomes a subreaper."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
     import torch  # which the parent need not have
 
     torch.set_num_threads(1)

@@ -64,23 +64,23 @@ def replaces(
     return marked(CLAIM, (build, score, bonus, needs))
 
 
-def on_import(path: str, *, score: float = ALL, bonus: float = ALL, needs: str = "") -> Callable[[Code], Code]:
+def on_import(path: str, *, score: float = ALL, bonus: float = ALL) -> Callable[[Code], Code]:
     """Mark a function that is called when the file ``path`` is imported, after the reference's code in that file."""
 
     def build(assignment: Assignment, code: Code, _: Path) -> Submission:
         return _appended(assignment, path, f"{source_of(code)}\n\n{code.__name__}()\n")
 
-    return marked(CLAIM, (build, score, bonus, needs))
+    return marked(CLAIM, (build, score, bonus, ""))
 
 
-def text(*, score: float | None = ALL, bonus: float | None = ALL, needs: str = "") -> Callable[[Code], Code]:
+def text(*, score: float | None = ALL) -> Callable[[Code], Code]:
     """Mark a function that returns files, path to text, which replace those of the reference; None removes a file."""
 
     def build(assignment: Assignment, code: Code, _: Path) -> Submission:
         files = {**assignment.solution(), **code()}
         return Submission("attack", {path: content for path, content in files.items() if content is not None})
 
-    return marked(CLAIM, (build, score, bonus, needs))
+    return marked(CLAIM, (build, score, ALL, ""))
 
 
 def packed(*, score: float | None = ALL, bonus: float | None = ALL) -> Callable[[Code], Code]:

@@ -39,44 +39,31 @@ class Variant:
         name: A unique name, such as ``wrong.layer.forgets_the_scale``.
         piece: The class or function that differs from ``ref/``, one of the rubric's names.
         valid: Whether the piece meets its contract, so that the submission must keep all points.
+        files: The whole submission, from path to text.
         breaks: Ids of the rubric's properties that must lose their points; empty if valid.
         also: Ids of further properties that may lose their points, because the fault affects them, too.
-        hint: Id of the misconception that the feedback should name, or ids with spaces between, where several
-            properties break; None where the rubric has none that fits.
+        hint: Ids of the misconceptions that the feedback should name, separated by spaces; empty where the rubric has
+            none that fits.
         description: What is wrong, or why it is valid, in one line.
-        files: The whole submission, from path to text.
     """
 
     name: str
     piece: str
     valid: bool
-    breaks: frozenset[str]
-    also: frozenset[str]
-    hint: str | None
-    description: str
     files: Mapping[str, str] = field(repr=False)
+    breaks: frozenset[str] = frozenset()
+    also: frozenset[str] = frozenset()
+    hint: str = ""
+    description: str = ""
 
     @property
     def hints(self) -> frozenset[str]:
         """The ids in ``hint``."""
-        return frozenset((self.hint or "").split())
-
-
-@dataclass(frozen=True)
-class _Claim:
-    """The arguments of a decorator, kept as an attribute of the code below it."""
-
-    target: str  # "Piece" or "Piece.attribute"
-    valid: bool
-    breaks: frozenset[str] = frozenset()
-    also: frozenset[str] = frozenset()
-    hint: str | None = None
-    over: type | None = None
-    helpers: Mapping[str, Code] = field(default_factory=dict)
+        return frozenset(self.hint.split())
 
 
 def wrong(
-    target: str, *, breaks: str, also: str = "", hint: str | None = None, over: type | None = None
+    target: str, *, breaks: str, also: str = "", hint: str = "", over: type | None = None
 ) -> Callable[[CodeT], CodeT]:
     """Mark a faulty replacement.
 
@@ -88,7 +75,8 @@ def wrong(
         over: A class of ``bases`` that replaces the piece first, so that ``target`` can name a method of that class.
     """
     broken = frozenset(breaks.split())
-    return marked(CLAIM, _Claim(target, False, broken, frozenset(also.split()) - broken, hint, over))
+    more = frozenset(also.split()) - broken
+    return marked(CLAIM, (target, over, {}, {"valid": False, "breaks": broken, "also": more, "hint": hint}))
 
 
 def valid(
@@ -98,7 +86,7 @@ def valid(
 
     ``helpers`` are functions that are put into files of their own, by the path of the file.
     """
-    return marked(CLAIM, _Claim(target, True, over=over, helpers=helpers or {}))
+    return marked(CLAIM, (target, over, helpers or {}, {"valid": True}))
 
 
 def variants_of(assignment: Assignment) -> tuple[Variant, ...]:
@@ -136,25 +124,17 @@ def claimed(package: ModuleType, mark: str) -> Iterator[tuple[str, Code, Any]]:
                 yield info.name, code, claim
 
 
-def _variant(prefix: str, code: Code, claim: _Claim, base: Mapping[str, str], rubric: Rubric) -> Variant:
-    piece = claim.target.partition(".")[0]
+def _variant(prefix: str, code: Code, claim: Any, base: Mapping[str, str], rubric: Rubric) -> Variant:
+    target, over, helpers, expected = claim
+    piece = target.partition(".")[0]
     home = rubric.file_of(piece)
-    files = dict(base)
-    for path, helper in claim.helpers.items():
-        files[path] = f"import torch\n\n\n{source_of(helper)}"
-    for replaced, replacement in ((piece, claim.over), (claim.target, code)):
+    files = {**base, **{path: f"import torch\n\n\n{source_of(helper)}" for path, helper in helpers.items()}}
+    for replaced, replacement in ((piece, over), (target, code)):
         if replacement is not None:
             files[home] += f"\n\n{source_of(replacement)}\n\n{replaced} = {replacement.__name__}\n"
-    return Variant(
-        name=f"{prefix}.{re.sub('(?<!^)(?=[A-Z])', '_', code.__name__).lower()}",
-        piece=piece,
-        valid=claim.valid,
-        breaks=claim.breaks,
-        also=claim.also,
-        hint=claim.hint,
-        description=(inspect.getdoc(code) or "").partition("\n")[0],
-        files=files,
-    )
+    name = f"{prefix}.{re.sub('(?<!^)(?=[A-Z])', '_', code.__name__).lower()}"
+    description = (inspect.getdoc(code) or "").partition("\n")[0]
+    return Variant(name, piece, files=files, description=description, **expected)
 
 
 def source_of(code: Code) -> str:

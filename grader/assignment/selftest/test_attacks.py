@@ -16,7 +16,6 @@ from pathlib import Path
 import pytest
 
 from grader.assignment import ASSIGNMENT
-from grader.assignment.corpus.attacks import all_attacks
 from grader.core.intake.submission import Submission
 from grader.core.judge.judge import Judge
 from grader.core.results.report import Report
@@ -30,7 +29,7 @@ from grader.specimens.attacks import Attack
 
 pytestmark = [pytest.mark.process, pytest.mark.covered]
 
-ALL = all_attacks()
+ALL = [*attacks.known(ASSIGNMENT).values()]
 ON_DEVICES = [attack for attack in ALL if attack.name.startswith("devices.")]
 ATTACKS = [attack for attack in ALL if attack not in ON_DEVICES]
 ONE_OF_EACH_KIND = (  # such as take a second, where others take ten

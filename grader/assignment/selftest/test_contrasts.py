@@ -47,7 +47,7 @@ IDS = LOOKUP.replace("input_ids, self", "{}, self")
 def told(path: str, old: str, new: str, failed: str) -> PropertyReport:
     files = edited((path, old, new), of=ASSIGNMENT)
     piece = ASSIGNMENT.rubric.task_of(failed).names[-1]
-    student, results = judged(Variant("edited", piece, False, frozenset({failed}), frozenset(), None, "", files))
+    student, results = judged(Variant("edited", piece, False, files, frozenset({failed})))
     cases = [result for result in results if result.property_id == failed]
     failing = {case.id: case.message for case in cases if case.outcome is Outcome.FAILED}
     return _property_report(failed, property_outcome(cases), cases, diagnose(student, failed, failing))

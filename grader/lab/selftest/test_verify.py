@@ -100,7 +100,7 @@ def test_the_page_shows_problems_where_they_are_and_is_the_same_every_time() -> 
     ]
     attempts = [Attempt(ATTACK, "namespaces+seccomp", True), Attempt(ATTACK, "process", True, "gets | 100")]
     text = page(ASSIGNMENT, [*verdicts, *attempts])
-    charge = f"{BROKEN} **keeps {BROKEN} (seed 1)** | {WRONG.hint or ''}"
+    charge = f"{BROKEN} **keeps {BROKEN} (seed 1)** | {WRONG.hint}"
     assert f"| {WRONG.name} | {WRONG.description} | {charge} | float16 | not finite |" in text
     assert "| reference | 0.5 |" in text
     assert "| fails | **gets \\| 100** |" in text

@@ -40,11 +40,11 @@ def judge(assignment: Assignment, name: str, seed: int) -> Comparison:
     submission = _submission(assignment, name)
     ways = [attacks.grader_for(assignment, seed=seed, limits=attacks.LIMITS, plain=plain) for plain in (False, True)]
     replayed, plain = (way.grade(submission) for way in ways)
-    if _outcomes(replayed) != _outcomes(plain):
-        return Comparison(name, seed, "; ".join(_differences(replayed, plain)))
-    if _all(replayed) == _all(plain) or _all(ways[1].grade(submission)) != _all(plain):
-        return Comparison(name, seed)  # no problem if two plain reports differ, too: the submission is random
-    return Comparison(name, seed, "the same outcomes, but other messages or numbers")
+    problem = "; ".join(_differences(replayed, plain))
+    # It is no problem if two plain reports differ, too: the submission is random.
+    if not problem and _all(replayed) != _all(plain) == _all(ways[1].grade(submission)):
+        problem = "the same outcomes, but other messages or numbers"
+    return Comparison(name, seed, problem)
 
 
 def _outcomes(report: Report) -> dict[str, Any]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import TypeVar
 
@@ -19,6 +20,7 @@ from .variants import ALL_DTYPES, REFERENCE, STUBS, Verdict
 
 Result = Verdict | Attempt | Comparison
 Kind = TypeVar("Kind", Verdict, Attempt, Comparison)
+_MARGIN = attrgetter("margin")
 
 
 def _of(kind: type[Kind], results: Iterable[Result]) -> list[Kind]:
@@ -27,20 +29,12 @@ def _of(kind: type[Kind], results: Iterable[Result]) -> list[Kind]:
 
 def smallest_excess(verdicts: Iterable[Verdict]) -> Verdict | None:
     """The wrong variant that came closest to passing, each by its clearest failing case."""
-    return min(filter(_is_wrong, _measured(verdicts)), key=_margin, default=None)
+    return min((v for v in verdicts if _is_wrong(v) and v.margin is not None), key=_MARGIN, default=None)
 
 
 def largest_share(verdicts: Iterable[Verdict]) -> Verdict | None:
     """The right submission that came closest to failing."""
-    return max((v for v in _measured(verdicts) if v.valid), key=_margin, default=None)
-
-
-def _measured(verdicts: Iterable[Verdict]) -> Iterator[Verdict]:
-    return (verdict for verdict in verdicts if verdict.margin is not None)
-
-
-def _margin(verdict: Verdict) -> float:
-    return verdict.margin or 0.0
+    return max((v for v in verdicts if v.valid and v.margin is not None), key=_MARGIN, default=None)
 
 
 def _closest(verdict: Verdict | None) -> str:
@@ -83,8 +77,6 @@ def page(assignment: Assignment, results: Sequence[Result]) -> str:
     """The whole page as Markdown; the same machine and the same work give the same bytes."""
     verdicts, attempts = _of(Verdict, results), _of(Attempt, results)
     wrong, known = [verdict for verdict in verdicts if _is_wrong(verdict)], variants.known(assignment)
-    isolations = [*dict.fromkeys(attempt.isolation for attempt in attempts)]
-    ended = {(attempt.name, attempt.isolation): attempt for attempt in attempts}
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         trim_blocks=True,
@@ -93,18 +85,17 @@ def page(assignment: Assignment, results: Sequence[Result]) -> str:
         finalize=lambda cell: str(cell).replace("|", "\\|").replace("\n", " "),
     )
     environment.filters |= {"smallest_excess": smallest_excess, "largest_share": largest_share, "size": _size}
-    environment.filters["remarks"] = _remarks
+    environment.filters |= {"remarks": _remarks, "lost": _lost}
     return environment.get_template("kill-table.md.j2").render(
         summary=summary(results),
         properties=[_of_property(name, wrong, known) for name in assignment.rubric.properties],
-        wrong=[(known[name], *_lost(found), found) for name, found in _by_name(wrong).items()],
-        right=_by_name(verdict for verdict in verdicts if verdict.valid).items(),
-        isolations=isolations,
-        attacks=[
-            (attack, [ended.get((name, isolation)) for isolation in isolations])
-            for name, attack in attacks.known(assignment).items()
-            if any((name, isolation) in ended for isolation in isolations)
-        ],
+        known=known,
+        wrong=wrong,
+        right=[verdict for verdict in verdicts if verdict.valid],
+        isolations=[*dict.fromkeys(attempt.isolation for attempt in attempts)],
+        attacks=attacks.known(assignment),
+        attempts={(attempt.name, attempt.isolation): attempt for attempt in attempts},
+        tried={attempt.name for attempt in attempts},
     )
 
 
@@ -114,13 +105,6 @@ def _is_wrong(verdict: Verdict) -> bool:
 
 def _problems(results: Sequence[Result]) -> int:
     return sum(bool(result.problem) for result in results)
-
-
-def _by_name(verdicts: Iterable[Verdict]) -> Mapping[str, list[Verdict]]:
-    grouped: dict[str, list[Verdict]] = {}
-    for verdict in verdicts:
-        grouped.setdefault(verdict.name, []).append(verdict)
-    return grouped
 
 
 def _of_property(
@@ -144,4 +128,4 @@ def _remarks(verdicts: Sequence[Verdict]) -> str:
 
 
 def _size(verdict: Verdict | None) -> str:
-    return "" if verdict is None else "not finite" if math.isinf(_margin(verdict)) else f"{_margin(verdict):.3g}"
+    return "" if verdict is None else "not finite" if verdict.margin == math.inf else f"{verdict.margin:.3g}"

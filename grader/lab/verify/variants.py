@@ -60,9 +60,8 @@ class Verdict:
 @cache
 def known(assignment: Assignment) -> dict[str, Variant]:
     """All submissions to judge by name: the two fixed ends, then the variants."""
-    everything = frozenset(assignment.rubric.properties)
-    reference = Variant(REFERENCE, "", True, frozenset(), frozenset(), None, "", assignment.solution())
-    stubs = Variant(STUBS, "", False, everything, frozenset(), None, "", assignment.stubs())
+    reference = Variant(REFERENCE, "", True, assignment.solution())
+    stubs = Variant(STUBS, "", False, assignment.stubs(), breaks=frozenset(assignment.rubric.properties))
     return {variant.name: variant for variant in (reference, stubs, *variants_of(assignment))}
 
 

@@ -9,9 +9,9 @@ from itertools import pairwise
 from grader.core.rubric import Rubric, Task
 from grader.lab.site import languages
 
-from .pages import BOX, Page
+from .pages import REQUIREMENT, Page
 
-_REQUIREMENT = re.compile(re.escape(BOX) + r"\*\*(.+?)\*\* · (\d+) (?:points?|分)[.。]")
+_REQUIREMENT = re.compile(REQUIREMENT.pattern + r" · (\d+) (?:points?|分)[.。]")
 _TASK = re.compile(r"\[\d\]\(task\d\.md\)")
 _ARXIV = re.compile(r"arxiv\.org/abs/\d{4}\.\d{5}v\d+$")  # with its version, since sections are renumbered
 

@@ -10,12 +10,12 @@ from markdown_it.token import Token
 
 from grader.core.messages import UserError
 from grader.core.rubric import Rubric
-from grader.lab.site import markdown
+from grader.lab.site import languages, markdown
 from grader.lab.site.formulas import UnknownMathematics, mathml
 from grader.lab.site.touch import MARKER
 
-FIRST = "index"
 BOX = "[ ] "
+REQUIREMENT = re.compile(re.escape(BOX) + r"\*\*(.+?)\*\*")
 
 
 @dataclass(frozen=True)
@@ -63,16 +63,17 @@ def read(language: str, rubric: Rubric, source: Path) -> list[Page]:
             browser could not show.
     """
     anchors = {prop.title[language]: prop.id for prop in rubric.properties.values()}
+    needed = ["index", *(task.id for task in rubric.tasks)]
+    others = {path.stem for path in source.glob("*/*.md")} - {*needed}  # in any language
+    names = [*needed, *sorted(others)]
     pages = []
-    names = page_names(rubric, source)
     for name in names:
         path = source / language / f"{name}.md"
         if not path.is_file():
             raise HandoutError(f"{path}: no such file. Every language has the pages {', '.join(names)}.")
         tokens = markdown.parser().parse(markdown.unbroken(path.read_text(encoding="utf-8")))
-        for item, content in _items(tokens):
-            _mark_requirement(item, content, anchors)
-        for token in (one for each in tokens for one in (each, *(each.children or ()))):
+        _mark_requirements(tokens, anchors)
+        for token in (*tokens, *languages.within(tokens)):
             if token.type.startswith("html_") and not MARKER.fullmatch(token.content.strip()):
                 said = repr(token.content.strip())
                 raise HandoutError(f"{path}: {said} is HTML, which pages may not contain. Write Markdown.")
@@ -85,28 +86,11 @@ def read(language: str, rubric: Rubric, source: Path) -> list[Page]:
     return pages
 
 
-def page_names(rubric: Rubric, source: Path) -> list[str]:
-    """The names of all pages: ``index``, one page for each task, then all others that exist in any language."""
-    needed = [FIRST, *(task.id for task in rubric.tasks)]
-    return [*needed, *sorted({path.stem for path in source.glob("*/*.md")} - {*needed})]
-
-
-def _items(tokens: list[Token]) -> list[tuple[Token, Token]]:
-    """The token of each list item that begins with text, and the token of that text."""
-    return [
-        (token, tokens[index + 2])
-        for index, token in enumerate(tokens)
-        if token.type == "list_item_open" and tokens[index + 2].type == "inline"
-    ]
-
-
-def _mark_requirement(item: Token, content: Token, anchors: dict[str, str]) -> None:
-    """Turn ``[ ] **title** …`` into an item with a class and an anchor."""
-    children = content.children or []
-    if not content.content.startswith(BOX) or len(children) < 3:
-        return
-    children[0].content = children[0].content.removeprefix(BOX)
-    item.attrSet("class", "requirement")
-    title = re.match(r"\[ \] \*\*(.+?)\*\*", content.content)
-    if title and title[1] in anchors:
-        item.attrSet("id", anchors[title[1]])
+def _mark_requirements(tokens: list[Token], anchors: dict[str, str]) -> None:
+    """Turn each ``[ ] **title** …`` into an item with a class and an anchor."""
+    for item, _, text in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        if item.type == "list_item_open" and text.children and (title := REQUIREMENT.match(text.content)):
+            text.children[0].content = text.children[0].content.removeprefix(BOX)
+            item.attrSet("class", "requirement")
+            if title[1] in anchors:
+                item.attrSet("id", anchors[title[1]])

@@ -74,11 +74,6 @@ class Page:
     figures: list[str]
     numbers: dict[str, object]
 
-    @property
-    def on_the_way(self) -> list[Heading]:
-        """The headings on the shortcut."""
-        return [heading for heading in self.headings if heading.short]
-
 
 def write(executed: Path, out: Path, languages: Sequence[str], site: publish.Site | None = None) -> list[Path]:
     """Write a page for each executed notebook into a folder for each language, and an index; old content is deleted.
@@ -87,15 +82,16 @@ def write(executed: Path, out: Path, languages: Sequence[str], site: publish.Sit
     """
     shutil.rmtree(out, ignore_errors=True)
     fronts = {one: "index.html" if one == languages[0] else f"{one}/index.html" for one in languages}
-    first, then = dict[str, str](), dict[str, str]()
+    texts = dict.fromkeys(fronts.values(), "")  # the first pages come first
     for language in languages:
-        paths = sorted((executed / language / "executed").glob("*.ipynb"), key=_brief_first)
-        pages = [page(path, language, solved=site is not None) for path in paths]
-        first[fronts[language]] = _front(site, language, fronts, pages)
+        paths = (executed / language / "executed").glob("*.ipynb")
+        brief_first = sorted(paths, key=lambda path: (path.stem != sources.BRIEF, path.name))
+        pages = [page(path, language, solved=site is not None) for path in brief_first]
+        texts[fronts[language]] = _front(site, language, fronts, pages)
         numbers = _numbers(pages)
         for before, one, after in zip([None, *pages], pages, [*pages[1:], None], strict=False):
             twins = {other: f"{other}/{one.name}" for other in languages}
-            then[twins[language]] = _render(
+            texts[twins[language]] = _render(
                 language,
                 one.title,
                 others=[other for other in languages if other != language],
@@ -107,10 +103,10 @@ def write(executed: Path, out: Path, languages: Sequence[str], site: publish.Sit
                 **publish.public(site, language, twins, _finding(one, language)),
                 **vars(one),
             )
-    for name, text in (first | then).items():
+    for name, text in texts.items():
         (out / name).parent.mkdir(parents=True, exist_ok=True)
         (out / name).write_text(text, encoding="utf-8")
-    return [out / name for name in first | then]
+    return [out / name for name in texts]
 
 
 def _front(site: publish.Site | None, language: str, fronts: Mapping[str, str], pages: Sequence[Page]) -> str:
@@ -161,11 +157,6 @@ def _way(front: Mapping[str, Any], pages: Sequence[Page], language: str) -> list
     return steps
 
 
-def _brief_first(path: Path) -> tuple[bool, str]:
-    """The order of the pages: the whole in brief comes before the walk-through."""
-    return path.stem != sources.BRIEF, path.name
-
-
 def _script(figures: Sequence[str], numbers: Mapping[str, object]) -> str:
     """What brings a page's figures to life, with the numbers that these show."""
     return touch.script(sources.TOUCHES, figures, {name: numbers[name] for name in figures if name in numbers})
@@ -181,7 +172,7 @@ def page(path: Path, language: str, *, solved: bool = False) -> Page:
     english = sources.read(sources.SOURCES / f"{path.stem}.py", sources.LANGUAGES[0])
     return Page(
         name=f"{path.stem}.html",
-        title=title(notebook),
+        title=notebook.cells[0].source.splitlines()[0].lstrip("# "),
         minutes=times.minutes(english),
         short_minutes=times.minutes(english, short=True),
         points=sum(times.points(english).values()),
@@ -237,11 +228,6 @@ def _line(line: str) -> str:
     """A line of code, whose indent is given to the style sheet: as text, it would be a place to break the line."""
     tags, indent, rest = _INDENT.fullmatch(line).groups()  # type: ignore[union-attr]  # never None: all may be empty
     return f'<span class="line" style="--in:{len(indent)}">{tags}<span class="in">{indent}</span>{rest}\n</span>'
-
-
-def title(notebook: NotebookNode) -> str:
-    """The notebook's first heading."""
-    return str(notebook.cells[0].source).splitlines()[0].lstrip("# ")
 
 
 def body(notebook: NotebookNode, language: str, *, solved: bool = False) -> str:

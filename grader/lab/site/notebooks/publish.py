@@ -25,6 +25,7 @@ from . import sources
 
 BRANCH = "gh-pages"  # where the workflow leaves the pages, and the notebooks that Colab opens
 NOTEBOOKS = "notebooks"
+LONGEST = 200  # characters of a page's description
 _PAGES = re.compile(r"https://([\w-]+)\.github\.io/([\w.-]+)")
 _FETCH = """# These pages' notebooks import a few modules that lie beside them.
 from pathlib import Path
@@ -102,10 +103,10 @@ def public(site: Site | None, language: str, pages: Mapping[str, str], descripti
     }
 
 
-def plain(content: str, longest: int = 200) -> str:
+def plain(content: str) -> str:
     """The first paragraph of HTML as plain text, cut after a word."""
-    text = html.unescape(re.sub(r"<[^>]+>", "", re.split("</p>", content, maxsplit=1)[0]))
-    return text.strip() if len(text) <= longest else text.strip()[:longest].rsplit(" ", 1)[0] + " …"
+    text = html.unescape(re.sub(r"<[^>]+>", "", content.partition("</p>")[0])).strip()
+    return text if len(text) <= LONGEST else text[:LONGEST].rsplit(" ", 1)[0] + " …"
 
 
 def write(site: Site, out: Path, pages: Sequence[str], title: str, released: Mapping[str, Path]) -> None:

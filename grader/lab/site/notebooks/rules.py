@@ -19,10 +19,8 @@ MARKERS = ("### BEGIN SOLUTION", "### END SOLUTION", "### BEGIN HIDDEN TESTS", "
 _CODE_IN_PROSE = re.compile(r"(?s)```.*?```")
 # What a cell must not have, by its kind, and what is wrong with it.
 _NEVER = {
-    "markdown": [(re.compile(r"(?m)^#+[^#\s]\S*"), "a line begins with {}: a heading")],
-    "code": [
-        (re.compile(r"(?m)^\s*(?:from|import) ((?:ref|grader|src)\b[\w.]*)"), "imports {}, which students do not have"),
-    ],
+    "markdown": (r"(?m)^#+[^#\s]\S*", "a line begins with {}: a heading"),
+    "code": (r"(?m)^\s*(?:from|import) ((?:ref|grader|src)\b[\w.]*)", "imports {}, which students do not have"),
 }
 
 # Numbers that need no check: in a sentence with a link to their source, in quotes or code, or in a name.
@@ -50,7 +48,8 @@ def problems(notebook: NotebookNode) -> Iterator[str]:
     touched = {name for cell in notebook.cells for name in touch.MARKER.findall(cell.source)}
     for before, cell in pairwise([NotebookNode(source=""), *notebook.cells]):
         bare = _CODE_IN_PROSE.sub("", cell.source) if cell.cell_type == "markdown" else cell.source
-        found = [said.format(one) for pattern, said in _NEVER[cell.cell_type] for one in pattern.findall(bare)]
+        pattern, said = _NEVER[cell.cell_type]
+        found = [said.format(one) for one in re.findall(pattern, bare)]
         if cell.cell_type == "code":
             found += _of_code(cell, before)
         else:

@@ -16,7 +16,7 @@ ROUND_TO = 5
 
 _FORMULA = re.compile(r"\$\$.+?\$\$", re.DOTALL)
 _DETAILS = re.compile(r"<details.*?</details>", re.DOTALL)
-_HEADING = re.compile(r"#{1,3} ")
+_HEADING = r"(?m)^#{1,3} "
 
 SOLUTION = "# A solution"  # the first line of a cell that shows one
 
@@ -36,12 +36,9 @@ def minutes(notebook: NotebookNode, *, short: bool = False) -> int:
 
 def of_section(notebook: NotebookNode, heading: str) -> float:
     """The minutes for the section whose heading begins with these words; 0 if there is none."""
-    for _, section in _sections(notebook):
-        if any(
-            line.lstrip("# ").startswith(heading) for line in section[0].source.splitlines() if _HEADING.match(line)
-        ):
-            return sum(map(_minutes, section))
-    return 0.0
+    headed = re.compile(_HEADING + re.escape(heading))
+    found = (section for _, section in _sections(notebook) if headed.search(section[0].source))
+    return sum(map(_minutes, next(found, ())))
 
 
 def points(notebook: NotebookNode) -> dict[str, float]:
@@ -59,13 +56,10 @@ def folded(code: str) -> str:
 
 def _sections(notebook: NotebookNode) -> Iterator[tuple[bool, Sequence[NotebookNode]]]:
     """The cells from each heading to the next, and whether the heading is on the shortcut."""
-    starts = [i for i, cell in enumerate(notebook.cells) if cell.cell_type == "markdown" and _headed(cell.source)]
+    cells = enumerate(notebook.cells)
+    starts = [i for i, cell in cells if cell.cell_type == "markdown" and re.search(_HEADING, cell.source)]
     for start, end in zip(starts, [*starts[1:], len(notebook.cells)], strict=True):
         yield bool(notebook.cells[start].metadata.get("short")), notebook.cells[start:end]
-
-
-def _headed(source: str) -> bool:
-    return any(_HEADING.match(line) for line in source.splitlines())
 
 
 def _minutes(cell: NotebookNode) -> float:

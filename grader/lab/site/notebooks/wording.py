@@ -9,6 +9,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import asttokens
 
@@ -46,12 +47,10 @@ def table(script: Path) -> dict[str, str]:
 
 def in_figures(script: Path) -> dict[str, str]:
     """What stands in figures, from English to Chinese; the handbook puts it there, where a browser has the fonts."""
-    found = _read(script).get(FIGURES, {})
-    assert isinstance(found, dict)
-    return found
+    return dict(_read(script).get(FIGURES, {}))
 
 
-def _read(script: Path) -> dict[str, str | dict[str, str]]:
+def _read(script: Path) -> dict[str, Any]:
     path = script.with_suffix(".toml")
     return tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
@@ -76,7 +75,9 @@ def pieces(code: str) -> Iterator[Piece]:
         if token.type == tokenize.COMMENT and not token.string.startswith("###"):
             text = token.string.lstrip("# ")
             yield Piece(text, token.endpos - len(text), token.endpos, "comment", _says(text))
-    messages, docstrings = set(_messages(source.tree)), set(_docstrings(source.tree))
+    documented = [node for node in ast.walk(source.tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    messages, firsts = set(_messages(source.tree)), [node.body[0] for node in documented]
+    docstrings = {first.value for first in firsts if isinstance(first, ast.Expr)}
     for node in _strings(source.tree):
         start, end = source.get_text_range(node)
         if node in docstrings:
@@ -103,14 +104,6 @@ def _strings(tree: ast.AST) -> Iterator[ast.Constant | ast.JoinedStr]:
             yield node
         else:
             yield from _strings(node)
-
-
-def _docstrings(tree: ast.AST) -> Iterator[ast.AST]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node) is not None:
-            first = node.body[0]
-            assert isinstance(first, ast.Expr)
-            yield first.value
 
 
 def _messages(tree: ast.AST) -> Iterator[ast.AST]:

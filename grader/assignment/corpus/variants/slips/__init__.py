@@ -69,11 +69,9 @@ def submission(slips: Sequence[Slip]) -> Variant:
         name="+".join(slip.name for slip in slips),
         piece=next((name for name, piece in PIECES.items() if changed.keys() & piece.RIGHT.keys()), "GroupRMSNorm"),
         valid=not broken,
-        breaks=broken,
-        also=frozenset(),
-        hint=" ".join(sorted({slip.misconception for slip in slips if slip.misconception})) or None,
-        description="",
         files=files,
+        breaks=broken,
+        hint=" ".join(sorted({slip.misconception for slip in slips if slip.misconception})),
     )
 
 

@@ -86,7 +86,7 @@ SLIPS = (
     slip(
         "opposite_in_16_bits",
         LIKE,
-        None,
+        "",
         "opposite_angle",  # with it, 16 bits are right
         tables="cos, sin if input.dtype == torch.float32 else -sin",
     ),

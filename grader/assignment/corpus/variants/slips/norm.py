@@ -129,7 +129,7 @@ SLIPS = (
     slip(
         "eps_raised",
         EPS,
-        None,
+        "",
         "mean_of_values",  # a mean of values may be as small as the eps of float16
         root="(mean_square + max(self.eps, torch.finfo(input.dtype).eps)).sqrt()",
     ),
@@ -174,7 +174,7 @@ SLIPS = (
     slip(
         "float16_refused",
         LIKE,
-        None,
+        "",
         "eps_in_input_dtype",  # bfloat16 holds every eps with more digits than its outputs have
         before="assert input.dtype != torch.float16",
     ),

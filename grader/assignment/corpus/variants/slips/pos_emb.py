@@ -114,7 +114,7 @@ SLIPS = (
     slip(
         "rows_of_ms_whatever_the_ratio",  # no call that grows has enough rows
         f"{EDGE} {EVEN}",
-        None,
+        "",
         "rope_detached_on_growth",
         positions="torch.arange(self.ms, dtype=torch.float32)",
         grow="s > self.ms * self.k0",
@@ -131,7 +131,7 @@ SLIPS = (
     slip(
         "ratio_of_es_that_crashes",
         f"{EVEN} {DYNAMIC}",
-        None,
+        "",
         # of larger ratios than one, which it restores wrongly, no call that grows answers; with few rows, none is wrong
         "static_restores_one rows_of_ms",
         ratio="2 * -(-s // (2 * len(cos)))",
@@ -182,7 +182,7 @@ SLIPS = (
     slip(
         "dynamic_counts_from_es",
         DYNAMIC,
-        None,
+        "",
         "growth_keeps_the_base",  # all tables have one base, so that no output shows from what the ratio counts
         store="self.keep(cos, sin); self.ms = len(cos)",
     ),
@@ -201,7 +201,7 @@ SLIPS = (
     slip(
         "rope_narrow_tables_refused",
         BUFFERS,
-        None,
+        "",
         "angles_in_bfloat16 rope_input_rounded",
         rope_more="assert dtype == torch.float32",
     ),
@@ -246,14 +246,14 @@ SLIPS = (
     slip(
         "tables_grown_in_place",
         BACK,
-        None,
+        "",
         "dynamic_forgets last_row_of_long_calls_in_evaluation",  # growth is not kept; a list of rows copies them
         store="self.cos.resize_(cos.shape).copy_(cos); self.sin.resize_(sin.shape).copy_(sin)",
     ),
     slip(
         "base_takes_gradients",
         BACK,
-        None,
+        "",
         "integer_base base_ignored parameters_for_tables",  # these cut the gradient
         rope_more="self.base = torch.tensor(float(base), requires_grad=True)",
     ),

@@ -77,7 +77,7 @@ SLIPS = (
         "upper_edge_included",
         shift="torch.where(input_ids % self.world == self.rank, input_ids // self.world, -1)",
     ),
-    slip("global_rows", OWNED, None, "shard_ids_in_place", lookup="input_ids.clamp(0, self.n - 1)"),
+    slip("global_rows", OWNED, "", "shard_ids_in_place", lookup="input_ids.clamp(0, self.n - 1)"),
     slip("ranks_reversed", OWNED, first="(world_size - 1 - rank) * (vocab_size // world_size)"),
     slip("rows_over_world", OWNED, "lookup_rows_scaled", "gradient_of_foreign_ids", s_like=" / self.world"),
     slip(
@@ -112,7 +112,7 @@ SLIPS = (
     slip(
         "rows_in_a_byte",
         ZEROS,
-        None,
+        "",
         "owner_by_the_reciprocal ranks_reversed",  # the former does not go by the row
         shift="(input_ids - self.first).to(torch.uint8).long() if self.n <= 256 else input_ids - self.first",
     ),
@@ -147,7 +147,7 @@ SLIPS = (
     slip(
         "owner_by_the_reciprocal",
         OWNED,
-        None,
+        "",
         "shard_ids_in_place",  # the owner would be that of the ids already shifted
         below="(input_ids * (1 / self.n)).long() < self.rank",
         above="(input_ids * (1 / self.n)).long() > self.rank",
@@ -155,7 +155,7 @@ SLIPS = (
     slip(
         "first_rank_unmasked",
         ZEROS,
-        None,
+        "",
         "strided_ownership first_rank_refused ranks_reversed",
         above="(rows >= self.n) & (self.rank > 0)",
     ),
@@ -172,7 +172,7 @@ SLIPS = (
     slip(
         "own_id_needed",
         ZEROS,
-        None,
+        "",
         "first_rank_refused ranks_reversed strided_ownership float32_zeros",
         s_rows="self.shard if bool(((input_ids >= self.first) & (input_ids < self.first + self.n)).any()) else 1 / 0",
     ),
@@ -267,7 +267,7 @@ SLIPS = (
     slip(
         "shard_float16_refused",
         REGISTERED,
-        None,
+        "",
         "shard_std_zero_unheard",  # which shows with float16 only
         s_check="assert vocab_size % world_size == 0 and dtype is not torch.float16, f'{vocab_size} over {world_size}'",
     ),

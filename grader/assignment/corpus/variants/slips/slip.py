@@ -14,22 +14,22 @@ class Slip:
         name: What the mistake is called here.
         properties: The properties that the mistake breaks, and that alone may lose their points.
         steps: The steps of a template that it changes, and what stands there instead.
-        misconception: What it should be known by, where the rubric has a name for it; several with spaces between.
+        misconception: Ids of the misconceptions that the feedback should name, separated by spaces; may be empty.
         excludes: The slips whose code it leaves unused, or which do not run together with it, by name.
     """
 
     name: str
     properties: frozenset[str]
     steps: Mapping[str, str]
-    misconception: str | None = None
+    misconception: str = ""
     excludes: frozenset[str] = frozenset()
 
     @property
     def hints(self) -> frozenset[str]:
         """The ids in ``misconception``."""
-        return frozenset((self.misconception or "").split())
+        return frozenset(self.misconception.split())
 
 
-def slip(name: str, breaks: str, misconception: str | None = None, excludes: str = "", **steps: str) -> Slip:
+def slip(name: str, breaks: str, misconception: str = "", excludes: str = "", **steps: str) -> Slip:
     """A slip that breaks the properties of that space-separated list."""
     return Slip(name, frozenset(breaks.split()), steps, misconception, frozenset(excludes.split()))

@@ -55,11 +55,11 @@ LOOK, INIT, REGISTERED = "vocab_lookup", "vocab_init_and_reset", "vocab_dtype_an
 PURE, BACK = "vocab_purity", "vocab_backward"
 
 SLIPS = (
-    slip("padding_id", LOOK, None, "vocab_ids_in_place", v_like=".masked_fill((input_ids == 0).unsqueeze(-1), 0)"),
+    slip("padding_id", LOOK, "", "vocab_ids_in_place", v_like=".masked_fill((input_ids == 0).unsqueeze(-1), 0)"),
     slip("off_by_one", LOOK, v_ids="(input_ids - 1).clamp(min=0)"),
     slip("scaled_rows", LOOK, "lookup_rows_scaled", v_like=" * table.shape[1] ** 0.5"),
     slip("reversed_rows", LOOK, v_look="table.flip(0)[ids]"),
-    slip("last_id_clamped", LOOK, None, "vocab_flat_parameter", v_ids="input_ids.clamp(max=self.table.shape[0] - 2)"),
+    slip("last_id_clamped", LOOK, "", "vocab_flat_parameter", v_ids="input_ids.clamp(max=self.table.shape[0] - 2)"),
     slip("half_precision_ids", LOOK, "vocab_narrow_ids", v_ids="input_ids.half().long()"),
     slip(
         "byte_ids",
@@ -68,7 +68,7 @@ SLIPS = (
         v_ids="input_ids.to(torch.int8).long() if len(self.table) <= 256 else input_ids",
     ),
     slip("short_ids", LOOK, "vocab_narrow_ids", v_ids="input_ids.short().long()"),
-    slip("rows_before_the_largest_id", LOOK, None, "vocab_flat_parameter", v_look="table[-int(ids.max()) - 1 :][ids]"),
+    slip("rows_before_the_largest_id", LOOK, "", "vocab_flat_parameter", v_look="table[-int(ids.max()) - 1 :][ids]"),
     slip(
         "half_in_evaluation",
         LOOK,
@@ -78,7 +78,7 @@ SLIPS = (
     slip(
         "half_where_the_table_is_frozen",
         LOOK,
-        None,
+        "",
         "vocab_plain_tensor",  # which requires_grad_() does not reach
         v_table="self.table if self.table.requires_grad else self.table.half().to(self.table.dtype)",
     ),
@@ -87,7 +87,7 @@ SLIPS = (
     slip(
         "rows_through_float32",
         LOOK,
-        None,
+        "",
         "vocab_dtype_ignored vocab_output_float32",  # through float32 anyway
         v_look="table.float()[ids].to(table.dtype)",
     ),
@@ -139,7 +139,7 @@ SLIPS = (
     slip(
         "last_id_refused",
         LOOK,
-        None,
+        "",
         "vocab_flat_parameter",
         v_before="assert bool((input_ids < len(self.table) - 1).all())",
     ),
@@ -190,7 +190,7 @@ SLIPS = (
     slip(
         "sixteen_bits_refused",
         REGISTERED,
-        None,
+        "",
         "rows_through_float32 vocab_std_zero_unheard",  # these show with float64 and float16 only
         v_more="assert dtype is torch.float32",
     ),
