@@ -285,3 +285,15 @@ def test_pages_that_disagree_are_not_rendered(
         typer.run(in_one_line(command.main))
     assert "nothing was written" in capsys.readouterr().err
     assert not out.exists()
+
+
+def test_a_folder_with_other_files_is_not_emptied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder := tmp_path / LANGUAGES[0]).mkdir()
+    (folder / "index.md").touch()
+    monkeypatch.setattr(sys, "argv", ["handout", "--out", str(tmp_path)])
+    with pytest.raises(SystemExit, match="2"):
+        typer.run(in_one_line(command.main))
+    assert capsys.readouterr().err.startswith(f"grader: {folder}: not empty, and not written by this command. ")
+    assert (folder / "index.md").exists()

@@ -105,7 +105,7 @@ def needing(extras: str, command: str) -> Iterator[None]:
 def ending(
     place: Path | None = None, code: int = EXIT_BAD_INPUT, advice: str = "", stopped: str = ""
 ) -> Iterator[None]:
-    """End the command with one line if the ``with`` block raises a :class:`UserError`, or cannot use a file.
+    """End the command with one line if the ``with`` block raises a :class:`UserError`, or cannot use or parse a file.
 
     Args:
         place: Is named where the system names no file.
@@ -121,6 +121,10 @@ def ending(
         fail(stopped, 130)
     except UserError as error:
         fail(str(error), error.code)
+    except SyntaxError as error:
+        if not Path(error.filename or "").is_file():
+            raise  # of no file, as below
+        fail(f"{error.filename}:{error.lineno}: {error.msg}. Correct the file.")
     except OSError as error:
         if not (named := error.filename or place):
             raise  # of no file: a mistake in the grader, whose traceback is needed
