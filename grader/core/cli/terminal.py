@@ -21,7 +21,7 @@ from grader.core.assignment import Assignment
 from grader.core.extras import extra
 from grader.core.grades.graded import GradedClass, decided
 from grader.core.grades.people import People, Unknown, listed
-from grader.core.intake.origin import folded
+from grader.core.intake.origin import absent, folded
 from grader.core.messages import UserError
 from grader.core.pages import say as word
 from grader.core.results.report import Report, SummaryLine
@@ -86,6 +86,8 @@ def follow(
 
 def describe(report: Report, language: str = "en") -> str:
     """The result of a submission in a few words."""
+    if absent(report.submission.origin):
+        return report.reason or ""
     numbers = {name: getattr(report, name) for name in ("score", "max_score", "bonus", "max_bonus")}
     return word(language, f"told_{report.status}", reason=report.reason, **numbers)
 
