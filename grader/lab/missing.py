@@ -94,7 +94,7 @@ def _missing_tests(assignment: Assignment) -> Iterator[str]:
         for name in known.keys() - set().union(*marked.values()):
             yield f'{shown}: no {kind} test has the mark rubric("{name}"); write one.'
     for path in sorted(public.glob("test_*.py")):
-        for test in ast.parse(_text(path)).body:
+        for test in ast.parse(_text(path), path).body:
             if isinstance(test, ast.FunctionDef) and test.name.startswith("test_"):
                 _, _, second = (ast.get_docstring(test) or "").partition("\n\n")
                 if not CHINESE.search(second):
@@ -120,7 +120,7 @@ def _missing_variants(assignment: Assignment) -> Iterator[str]:
 def missing_phrases(assignment: Assignment) -> Iterator[str]:
     """One line for each message without Chinese, and for each unused phrase."""
     files = [*_product(PACKAGE, "assignment", "examples"), *_product(assignment.folder)]
-    nodes = {path: [*ast.walk(ast.parse(_text(path)))] for path in files}  # once: a walk of the grader takes long
+    nodes = {path: [*ast.walk(ast.parse(_text(path), path))] for path in files}  # once: a walk of the grader takes long
     tabled = [(path, *phrase) for path in tables(assignment) for phrase in read_words(path).items()]
     chinese = {english: text for _, english, text in tabled}
     constants = {path: _constants(nodes[path][0]) for path in files}
@@ -205,7 +205,7 @@ def _templates(node: ast.expr, constants: Mapping[str, ast.expr]) -> list[str]:
 
 def _definitions(path: Path) -> set[str]:
     """Classes and functions at the top of a file."""
-    return {node.name for node in ast.parse(_text(path)).body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
+    return {node.name for node in ast.parse(_text(path), path).body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
 
 
 def _text(path: Path) -> str:

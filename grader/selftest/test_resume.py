@@ -140,13 +140,17 @@ def test_a_misnamed_file_is_graded_where_a_decision_says(judged: list[str], plac
         refused = command(*decided, "--file", wrong)
         assert "give PATH=NAME. PATH is one of src/attention.py, src/swiglu.py" in refused.stderr
     assert "Grade again" in succeed(*decided, "--file", f"{SWIGLU}=final.py").stdout
+    export = ("export", place / "out", "--to", "csv")
+    assert f"bo: {SWIGLU}: not applied yet; grade this submission again\n" in command(*export).stderr
     run(place)
+    succeed(*export)
     assert judged == ["bo"]
     ada, bo = (json.loads((place / "out" / name / "report.json").read_text())["submission"] for name in ("ada", "bo"))
     assert ada["sha256"] == bo["sha256"]
     assert f"'final.py' was graded as {SWIGLU}." in bo["notices"]
     succeed(*decided, "--file", f"{SWIGLU}=fnal.py")
     assert f"'fnal.py' was to be graded as {SWIGLU}, but was not found." in run(place).stdout
+    assert "not applied yet" not in command(*export).stderr
     succeed(*decided, "--withdraw", SWIGLU)
     run(place)
     assert judged == ["bo", "bo", "bo"]

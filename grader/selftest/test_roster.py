@@ -152,3 +152,13 @@ def test_students_are_matched_by_id_then_address_then_a_name_that_one_has() -> N
     assert match(Student(name="lovelace,  ada"), people) == ADA
     assert match(Student(name="王芳"), people) is None
     assert match(Student(), people) is None
+
+
+def test_any_id_of_a_canvas_gradebook_names_its_student_and_its_own_comes_first(tmp_path: Path) -> None:
+    rows = ("Student,ID,SIS User ID,SIS Login ID", "Ada,1,s7,ada@x", "Bo,2,s8,bo", "Cy,s7,,cy", "Di,4,s9,di")
+    files = {f"clones/{name}/{path}": "" for name in ("a2-ADA@x", "a2-s8", "s7") for path in (NORM, ".git/config")}
+    write_folder(tmp_path, {"gradebook.csv": "\n".join(rows)} | files)
+    found = discover([tmp_path / "clones"], roster=read_roster(tmp_path / "gradebook.csv"))
+    whose = {one.id: one.origin and one.origin.students for one in found}
+    people = {"a2-ADA@x": ("1", "Ada"), "a2-s8": ("2", "Bo"), "s7": ("s7", "Cy"), "4": ("4", "Di")}
+    assert whose == {work: (Student(id=known, name=name),) for work, (known, name) in people.items()}

@@ -99,7 +99,7 @@ def test_every_tool_that_reads_the_rubric_refuses_a_broken_one_in_one_line(
     assert_one_line(err, broken)
 
 
-@pytest.mark.parametrize("broken", ["no_file", "no_toml"], indirect=True)
+@pytest.mark.parametrize("broken", ["no_file", "no_toml", "points_in_quotes"], indirect=True)
 @pytest.mark.parametrize("command", ["__main__", "submit"])
 def test_students_commands_refuse_a_broken_rubric_in_one_line(
     broken: Path, command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

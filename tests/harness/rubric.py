@@ -15,6 +15,9 @@ MINE = TESTS / "practice" / "test_mine.py"  # the student's own tests; some assi
 # A student's copy, which has no hints, or that of the course's own repository, whose grader checks what it says.
 PLACES = (Path(__file__).with_name("rubric.toml"), ROOT / "grader" / "assignment" / "rubric.toml")
 FULL_POINTS = 100
+WHOLE = {"title": dict, "tasks": list}  # the types of values in each table of the file
+TASK = {"id": str, "title": str, "file": str, "files": dict, "names": list, "bonus": bool, "properties": list}
+PROPERTY = {"id": str, "points": (int, float), "title": dict, "question": dict}
 
 
 class RubricError(Refused):
@@ -79,17 +82,26 @@ def load(places: tuple[Path, ...] = PLACES) -> Rubric:
     if path is None:
         raise RubricError(f"No rubric: none of {', '.join(map(str, places))} exists.")
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        data = _checked(tomllib.loads(path.read_text(encoding="utf-8-sig")), WHOLE)
         tasks = tuple(_task(number, entry) for number, entry in enumerate(data["tasks"], start=1))
         return Rubric(title=data["title"], tasks=tasks)
     except KeyError as name:
         raise RubricError(f"{path}: {name} is missing; write it there.") from None
-    except ValueError as reason:
+    except (TypeError, ValueError) as reason:
         raise RubricError(f"{path}: {reason}; correct the file.") from None
 
 
 def _task(number: int, entry: dict) -> Task:
     """Build one task from its table in the rubric."""
-    properties = (Property(item["id"], item["points"], item["title"], item["question"]) for item in entry["properties"])
+    items = (_checked(item, PROPERTY) for item in _checked(entry, TASK)["properties"])
+    properties = (Property(item["id"], item["points"], item["title"], item["question"]) for item in items)
     names = {name: entry.get("files", {}).get(name, entry["file"]) for name in entry["names"]}
     return Task(entry["id"], number, entry["title"], names, entry.get("bonus", False), tuple(properties))
+
+
+def _checked(entry: dict, kinds: Mapping) -> dict:
+    """Return a table whose values have their types."""
+    for key, value in dict(entry).items():
+        if not isinstance(value, kinds.get(key, object)):
+            raise ValueError(f"{key} = {value!r} has the wrong type")
+    return entry

@@ -19,7 +19,7 @@ from grader.core.intake.candidate import Candidate
 from grader.core.intake.discover import FOLDERS, PLATFORMS
 from grader.core.intake.origin import absent, clean
 from grader.core.intake.reading_process import Reader
-from grader.core.intake.roster import read_roster
+from grader.core.intake.roster import STRANGER, read_roster
 from grader.core.intake.submission import Expected
 from grader.core.results.database import opened
 from grader.core.results.policy import days_late, undated
@@ -199,6 +199,8 @@ def _show(out: Path, run: Run, entries: Sequence[Entry], practice: Mapping[str, 
             say(f"{line.id}: notebook checks never ran: {unsettled}")
     if missing := [str(student) for line in lines if absent(line.origin) for student in students(line.id, line.origin)]:
         say(f"{len(missing)} in the roster did not submit: {'; '.join(missing)}")
+    if strangers := [one.id for one in run.candidates if STRANGER in one.notices]:
+        say(f"{len(strangers)} match no roster entry: {', '.join(strangers)}")
     if alone := sorted(practice.keys() - {line.id for line in lines}):
         say(f"notebooks only, no submission: {', '.join(alone)}")
     if unknown := sum(undated(chosen().rubric.policy, line.origin) for line in lines if line.status == "graded"):

@@ -21,7 +21,7 @@ from grader.core.assignment import Assignment
 from grader.core.extras import extra
 from grader.core.grades.graded import GradedClass, decided
 from grader.core.grades.people import People, Unknown, listed
-from grader.core.intake.origin import folded
+from grader.core.intake.origin import absent, folded
 from grader.core.messages import UserError
 from grader.core.pages import say as word
 from grader.core.results.report import Report, SummaryLine
@@ -84,6 +84,8 @@ def follow(results: Iterable[T], title: str, total: int, tell: Callable[[T], str
 
 def describe(report: Report, language: str = "en") -> str:
     """The result of a submission in a few words."""
+    if absent(report.submission.origin):
+        return report.reason or ""
     numbers = {name: getattr(report, name) for name in ("score", "max_score", "bonus", "max_bonus")}
     return word(language, f"told_{report.status}", reason=report.reason, **numbers)
 
@@ -103,7 +105,7 @@ def needing(extras: str, command: str) -> Iterator[None]:
 def ending(
     place: Path | None = None, code: int = EXIT_BAD_INPUT, advice: str = "", stopped: str = ""
 ) -> Iterator[None]:
-    """End the command with one line if the ``with`` block raises a :class:`UserError`, or cannot use a file.
+    """End the command with one line if the ``with`` block raises a :class:`UserError`, or cannot use or parse a file.
 
     Args:
         place: Is named where the system names no file.
@@ -119,6 +121,10 @@ def ending(
         fail(stopped, 130)
     except UserError as error:
         fail(str(error), error.code)
+    except SyntaxError as error:
+        if not Path(error.filename or "").is_file():
+            raise  # of no file, as below
+        fail(f"{error.filename}:{error.lineno}: {error.msg}. Correct the file.")
     except OSError as error:
         if not (named := error.filename or place):
             raise  # of no file: a mistake in the grader, whose traceback is needed

@@ -24,6 +24,7 @@ MAX_BYTES = 16 << 20
 # Headings as heading() returns them; earlier ones are preferred. Moodle finds its participants by the first three.
 IDS: tuple[str, ...] = ("identifier", "标识符", "编号", "識別碼", "identificador", "identificatie", "username")
 IDS += ("id", "studentid", "sid", "sisloginid", "学号", "用户名")
+MORE_IDS = ("sisuserid", "sisloginid")  # in a Canvas gradebook, beside its own
 NAMES: tuple[str, ...] = ("name", "student", "fullname", "姓名", "全名", "学生")
 NAMES += ("vollständigername", "nombrecompleto", "nomcomplet", "volledigenaam", "nomecompleto", "полноеимя")
 FIRST_NAMES, LAST_NAMES = ("firstname", "名", "名字"), ("lastname", "姓", "姓氏")
@@ -35,6 +36,13 @@ PARTICIPANT += ("Deltagare", "Участник", "参与者", "參與者", "参�
 _PARTICIPANT = re.compile(rf"(?:(?:{'|'.join(PARTICIPANT)})|.* )(?P<id>\d+)")
 _NOBODY = ("points possible", "student, test", "test student")  # rows of a Canvas gradebook that hold no student
 _HAN = range(0x4E00, 0xA000)
+STRANGER = say("No roster entry matches this submission.")
+
+
+class Listed(Student):
+    """A student with the other ids that a roster has."""
+
+    more_ids: tuple[str, ...] = ()
 
 
 def read_roster(path: Path) -> list[Student]:
@@ -51,7 +59,8 @@ def read_roster(path: Path) -> list[Student]:
         if student.id and lines.setdefault(student.id, line) != line:
             before = lines[student.id]
             raise UserError(f"{path}: duplicate id {student.id!r} in lines {before} and {line}. Give each its own.")
-        students.append(student)
+        more = tuple(clean(row[column]).casefold() for column in MORE_IDS if row.get(column, "").strip())
+        students.append(Listed(**dict(student), more_ids=more) if more else student)
     if not students:
         raise UserError(f"{path}: no student found. It needs a header with a column username, name or email.")
     return students
@@ -107,23 +116,30 @@ def _joined(first: str, last: str) -> str:
 
 
 def match(known: Student, everyone: Sequence[Student]) -> Student | None:
-    """The student of a roster with the same id or address, or else the same name, if only one has it; None if none."""
+    """The student of a roster with the same id or address, or else the same name, if only one has it; None if none.
+
+    An id that only the roster has beside another is the last to be compared.
+    """
     for field in ("id", "email"):
         mine = getattr(known, field).casefold()
         if found := [student for student in everyone if mine and getattr(student, field).casefold() == mine]:
             return found[0]
+    mine = {known.id.casefold(), known.email.casefold()}
+    if found := [student for student in everyone if not mine.isdisjoint(_more_ids(student))]:
+        return found[0]
     namesakes = [student for student in everyone if known.name and _folded(student.name) == _folded(known.name)]
     return namesakes[0] if len(namesakes) == 1 else None
 
 
 def owner(repository: str, everyone: Sequence[Student]) -> Student | None:
-    """The student whose id the repository's name ends in, after a hyphen; of several, the one with the longest id."""
-    ends = [
-        student
-        for student in everyone
-        if student.id and f"-{repository}".casefold().endswith(f"-{student.id}".casefold())
-    ]
-    return max(ends, key=lambda student: len(student.id), default=None)
+    """The student with an id that the repository's name ends in, after a hyphen; of several, that of the longest id."""
+    ids = [(one, student) for student in everyone for one in (student.id, *_more_ids(student)) if one]
+    ends = [(len(one), student) for one, student in ids if f"-{repository}".casefold().endswith(f"-{one}".casefold())]
+    return max(ends, key=lambda end: end[0])[1] if ends else None
+
+
+def _more_ids(student: Student) -> Sequence[str]:
+    return student.more_ids if isinstance(student, Listed) else ()
 
 
 def merged(known: Student, listed: Student, guessed: bool) -> Student:
@@ -160,12 +176,11 @@ def with_roster(candidates: Iterable[Candidate], roster: Sequence[Student]) -> l
             )
             named.append(replace(candidate, origin=origin.model_copy(update={"students": students})))
         else:
-            remark = say("No roster entry matches this submission.")
-            named.append(replace(candidate, notices=(*candidate.notices, remark)))
+            named.append(replace(candidate, notices=(*candidate.notices, STRANGER)))
     for student in roster:
         if student not in present:
             reason = say("No submission: {called} is in the roster but did not submit.", called=str(student))
-            origin = Origin(source="roster", students=(student,))
+            origin = Origin(source="roster", students=(merged(student, student, guessed=False),))
             called = student.id or student.name or student.email
             named.append(Candidate(called, Path(), origin=origin, reason=reason))
     return named

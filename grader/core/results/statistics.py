@@ -173,7 +173,7 @@ def class_statistics(entries: Sequence[Entry]) -> ClassStatistics:
         properties=tuple(_property(name, graded) for name in properties),
         misconceptions=_misconceptions(graded),
         outcomes=_outcomes(graded),
-        environments=Counter(entry.environment for entry in entries),
+        environments=Counter(entry.environment for entry in graded),
     )
 
 

@@ -32,6 +32,7 @@ def _placed(ruling: Ruling, people: People, read: Read, policy: Policy) -> Rulin
     if decision.student == EVERYONE:
         return replace(ruling, about=(EVERYONE,))
     about: tuple[About, ...]
+    waits = ""
     try:
         if decision.personal:
             about = known = tuple(people.students(decision.student))
@@ -43,9 +44,10 @@ def _placed(ruling: Ruling, people: People, read: Read, policy: Policy) -> Rulin
             about = (work := _one(people.submissions(decision.student), decision, read),)
             report = read(work)
             problem, now = _submission_problem(decision, report), ground(decision, report)
+            waits = _not_yet_graded(decision, report)
     except Unknown as error:
         return replace(ruling, stale=f"{error}", void=True)
-    return replace(ruling, stale=problem, void=bool(problem), about=about, now=now)
+    return replace(ruling, stale=problem or waits, void=bool(problem), about=about, now=now)
 
 
 def _one(works: Sequence[str], decision: Decision, read: Read) -> str:
@@ -82,6 +84,14 @@ def _submission_problem(decision: Decision, report: Report) -> str:
         return ""
     near = get_close_matches(decision.override or "", [*known], n=1)
     return f"no property {decision.override} in the report{f' (did you mean {near[0]}?)' if near else ''}"
+
+
+def _not_yet_graded(decision: Decision, report: Report) -> str:
+    """Whether a file that stands for another one has to be graded, as the notices show; empty if not."""
+    path, _, called = (decision.file or "").partition("=")
+    told = [f"{repr(called)[1:]} was {text}graded as {path}" for text in ("", "to be ")]
+    tried = any(text in notice for text in told for notice in report.submission.notices)
+    return "not applied yet; grade this submission again" if path and not tried else ""
 
 
 @dataclass(frozen=True)
@@ -170,7 +180,7 @@ def book(found: Sequence[Ruling], people: People) -> Book:
     for ruling in found:
         decision = ruling.decision
         if not ruling.void:
-            ruling = replace(ruling, stale=changed(decision.ground, ruling.now))
+            ruling = replace(ruling, stale=ruling.stale or changed(decision.ground, ruling.now))
         for one in () if ruling.void else ruling.about:
             before = held.get(one, [])
             held[one] = [other for other in before if not _replaces(decision, other.decision)]

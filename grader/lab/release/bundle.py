@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -15,6 +14,7 @@ from typing import Any
 from grader import REPOSITORY
 from grader.core.messages import UserError
 from grader.core.rubric import LANGUAGES
+from grader.lab.site import clear
 from grader.lab.site.notebooks.pictures import SVG, reworded, translator
 from grader.lab.site.notebooks.wording import in_figures
 from grader.specimens.students import write_files
@@ -123,10 +123,11 @@ def write_repository(files: Mapping[str, bytes], folder: Path) -> str:
     """Replace ``folder`` by a git repository with one commit; return the id of the commit.
 
     Raises:
+        UserError: If the folder holds anything but an earlier bundle.
         OSError: If git is not installed.
         subprocess.CalledProcessError: If git fails.
     """
-    shutil.rmtree(folder, ignore_errors=True)
+    clear(folder, STUDENTS_RUBRIC)
     write_files(files, folder)
     identity = {f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER") for key, value in AUTHOR.items()}
     environment = {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(folder), "GIT_CONFIG_NOSYSTEM": "1"}

@@ -10,10 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import typer
 
 from grader import REPOSITORY
 from grader.assignment import ASSIGNMENT
 from grader.core.assignment import Assignment
+from grader.core.cli.terminal import in_one_line
 from grader.core.results import views
 from grader.lab import missing
 from grader.selftest.submissions import write_folder
@@ -41,6 +43,14 @@ def complaints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Complaints:
         return list(missing.missing_phrases(copy))
 
     return found
+
+
+def test_a_syntax_error_is_told_in_one_line(
+    complaints: Complaints, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(typer.Exit):
+        in_one_line(lambda: print(complaints("def (", {}, imports="")))()
+    assert capsys.readouterr().err == f"grader: {tmp_path / HIDDEN}:1: invalid syntax. Correct the file.\n"
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ import pytest
 
 from grader import REPOSITORY
 from grader.assignment.corpus.practice import PRACTICE
+from grader.core.messages import UserError
 from grader.core.results.files import write_zip
 from grader.core.rubric import LANGUAGES
 from grader.lab.commands import RELEASED
@@ -261,16 +262,24 @@ def test_signatures_that_have_not_been_made_are_asked_for(built: dict[str, Path]
 
 @pytest.mark.process
 def test_the_same_files_give_the_same_zip_and_the_same_commit(tmp_path: Path) -> None:
-    files = {"README.md": "Grüße\n".encode(), "src/a.py": b"x = 1\n"}
+    files = {"README.md": "Grüße\n".encode(), STUDENTS_RUBRIC: b"x = 1\n"}
     commits = {write_repository(files, tmp_path / "repository") for _ in range(2)}
     assert len(commits) == 1
     for name in ("one.zip", "two.zip"):
         write_zip(files, tmp_path / name, "a2")
     assert (tmp_path / "one.zip").read_bytes() == (tmp_path / "two.zip").read_bytes()
     with zipfile.ZipFile(tmp_path / "one.zip") as archive:
-        assert archive.namelist() == ["a2/README.md", "a2/src/a.py"]
+        assert archive.namelist() == ["a2/README.md", f"a2/{STUDENTS_RUBRIC}"]
     status = ["git", "-C", str(tmp_path / "repository"), "status", "--porcelain"]
     assert subprocess.run(status, capture_output=True, text=True, check=True).stdout == ""
+
+
+def test_a_repository_replaces_no_folder_but_an_earlier_bundle(tmp_path: Path) -> None:
+    """As where the course's own repository has the assignment's name."""
+    write_folder(tmp_path / "a2", {"ref/functional.py": ROTATE})
+    with pytest.raises(UserError, match="not empty, and not written by this command"):
+        write_repository({}, tmp_path / "a2")
+    assert (tmp_path / "a2/ref/functional.py").exists()
 
 
 def test_a_zip_in_the_making_takes_nobodys_place(tmp_path: Path) -> None:

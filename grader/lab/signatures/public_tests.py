@@ -22,6 +22,7 @@ import torch
 from grader import REPOSITORY
 from grader.core.assignment import Assignment
 from grader.core.judge.devices import why_not_simulated
+from grader.core.messages import UserError
 from grader.core.sandbox.importer import MemoryImporter, compiled
 from grader.core.sandbox.operations import unload
 from grader.specimens.variants import Variant
@@ -65,11 +66,10 @@ class PublicTests:
         page: Any = importlib.import_module("tests.harness.page")
         why_not_simulated()  # of two copies of the device the first one serves, and the judge expects its own
         unload()  # a submission that this process has imported may lack files that the tests import
-        said = io.StringIO()
-        with redirect_stdout(said), redirect_stderr(said):
+        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
             status = pytest.main([*page.pytest_arguments([], None), "--collect-only"], plugins=[self])
         if status != pytest.ExitCode.OK:
-            raise RuntimeError(f"the public tests cannot be collected, {status!r}: {said.getvalue()}")
+            raise UserError("the public tests cannot be collected. `python -m pytest --collect-only tests` shows why.")
 
     def pytest_collection_modifyitems(self, items: list[pytest.Function]) -> None:
         """Keep the tests that are about a property."""

@@ -49,7 +49,8 @@ class Attempt:
 
 def judge(assignment: Assignment, name: str, without: tuple[str, ...]) -> Attempt:
     """Try one attack with all layers that this machine offers, except those in ``without``."""
-    device = "auto" if name.startswith("devices.") else "cpu"  # a second device makes no difference to other attacks
+    # The others run on the CPU alone; `liars.is_right_only_where_it_has_answered_before` earns all points only there.
+    device = "auto" if name.startswith("devices.") else "cpu"
     attack, grader = known(assignment)[name], grader_for(assignment, device=device, limits=LIMITS, without=without)
     isolation = grader.isolation
     if not covers(isolation, attack):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -12,6 +11,7 @@ import typer
 from grader.assignment import ASSIGNMENT
 from grader.core.cli.terminal import in_one_line
 from grader.core.rubric import LANGUAGES
+from grader.lab.site import clear
 
 from . import book, web
 from .agreement import problems
@@ -19,7 +19,7 @@ from .pages import HandoutError, read
 
 
 def main(
-    out: Annotated[Path, typer.Option(help="Output folder; overwritten.")] = Path("build/handout"),
+    out: Annotated[Path, typer.Option(help="Output folder; earlier output is replaced.")] = Path("build/handout"),
     source: Annotated[Path, typer.Option(help="Folder of the Markdown.")] = ASSIGNMENT.root / "handout",
 ) -> None:
     """Write ``OUT/<language>/*.html`` and ``OUT/<language>/handout.pdf``; there is no PDF without a browser."""
@@ -28,7 +28,8 @@ def main(
     if found := list(problems(handouts, rubric)):
         told = ["handout: nothing was written; the languages and the rubric disagree.", *found]
         raise HandoutError("\n".join(told))
-    shutil.rmtree(out, ignore_errors=True)
+    for language in LANGUAGES:
+        clear(out / language, f"{web.WHOLE}.html")
     for language, pages in handouts.items():
         folder = out / language
         *written, whole = web.write(pages, folder, rubric.title[language])

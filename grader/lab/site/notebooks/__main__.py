@@ -121,7 +121,7 @@ def _executed(script: Path, language: str) -> Path:
 @app.command()
 def grade(
     folder: Annotated[Path, typer.Argument(exists=True, file_okay=False, help="A folder or zip for each student.")],
-    out: Annotated[Path, typer.Option(help="Output folder of feedback and CSV files; overwritten.")] = GRADED,
+    out: Annotated[Path, typer.Option(help="Output folder of feedback and CSV files.")] = GRADED,
     lang: Annotated[str, typer.Option(help="Language of the checks' messages: en or zh.")] = "en",
     uncontained: Annotated[bool, typer.Option(help="Allow running students' code without a container.")] = False,
 ) -> None:

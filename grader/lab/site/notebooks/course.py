@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from grader.core.messages import UserError
+from grader.lab.site import clear
 
 from . import UNUSED, sources
 from .execute import KERNEL_ENVIRONMENT
@@ -18,6 +19,7 @@ HOMEWORK = "position"  # what nbgrader calls the walk-through
 SOURCE, RELEASE = f"source/{HOMEWORK}", f"release/{HOMEWORK}"
 CONFIG = sources.ROOT / "nbgrader_config.py"
 LOG = "nbgrader.log"
+HOME = ".home"
 NBGRADER = (
     *(sys.executable, "-c"),
     f"import sys; sys.modules[{UNUSED!r}] = None; from nbgrader.apps.nbgraderapp import main; main()",
@@ -36,7 +38,8 @@ def prepare(language: str, course: Path) -> None:
     Raises:
         NbgraderFailed: If nbgrader refuses the sources.
     """
-    shutil.rmtree(course, ignore_errors=True)
+    clear(course, HOME)
+    (course / HOME).mkdir(parents=True)
     sources.build(language, course / SOURCE)
     shutil.copyfile(CONFIG, course / CONFIG.name)
     run(course, "generate_assignment", HOMEWORK, "--force")
@@ -50,7 +53,7 @@ def run(course: Path, *arguments: str, container: bool = False) -> None:
     Raises:
         NbgraderFailed: If its exit status is not 0.
     """
-    home = course.resolve() / ".home"  # Jupyter neither reads nor writes the home folder of the person who grades
+    home = course.resolve() / HOME  # Jupyter neither reads nor writes the home folder of the person who grades
     home.mkdir(exist_ok=True)
     places = {name: str(home) for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "IPYTHONDIR", "MPLCONFIGDIR")}
     # nbgrader finds alembic through PATH, also if the environment in which both are installed is not activated.
