@@ -155,7 +155,7 @@ def sent(dtype: torch.dtype) -> list[Sent]:
 
 
 @pytest.mark.rubric("shard_backward")
-@contract_first(gradients_by_contract, *OUTPUTS, "shard_purity")
+@contract_first(gradients_by_contract, *OUTPUTS)
 @dtypes
 def test_only_owned_ids_send_gradients(student: Student, dtype: torch.dtype, device: str) -> None:
     """The expected gradient follows from the rows that single ids give."""

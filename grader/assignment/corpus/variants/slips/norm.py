@@ -112,6 +112,7 @@ SLIPS = (
         "bfloat16_beside_a_wide_gamma",
         WIDE,
         "norm_step_in_16_bits",
+        "gamma_rewritten",  # gamma then has the input's dtype
         convert="input if (input.dtype, self.gamma.dtype) == (torch.bfloat16, torch.float32) else input.float()",
     ),
     slip("eps_outside", EPS, "norm_eps_outside", root="(mean_square.sqrt() + self.eps)"),
