@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import pytest
 import torch
 from torch import Tensor
 
 from grader.assignment.hidden.axes import BF16, F16, Layout, strided, transposed
-from grader.assignment.hidden.conditions import AFTER, only_if, stating, succeeds
+from grader.assignment.hidden.conditions import AFTER, mirrored, only_if, stating, succeeds
 from grader.testing import (
     DTYPES,
     Crashed,
@@ -67,6 +68,23 @@ def check_assigned(student: Student, check: Callable[[bool], None], charged: str
 def built(module: StudentModule, device: str, called: bool) -> StudentModule:
     """The module, new or after a call."""
     return module.after(torch.zeros(1, 1, dtype=torch.long, device=device)) if called else module
+
+
+def conditions_of(make: Callable[[], StudentModule], ids: Tensor, *, training: bool, between: bool) -> dict[str, bool]:
+    """The conditions of a gradient without those that change outputs, too: the property about purity charges for it.
+
+    Args:
+        make: Builds the module.
+        ids: What it is called with.
+        training: Whether in training.
+        between: Whether a call comes between forward and backward.
+    """
+    used, later = make(), mirrored(ids)
+    with suppress(Crashed):
+        first, after, evaluated = used(ids), used(*later), make().train(False)(ids)
+        between &= torch.equal(after, make()(*later))
+        return {"training": training or not torch.equal(first, evaluated), "between": between}
+    return {"training": True, "between": False}
 
 
 def check_ids(ids: Tensor, after: Sequence[Tensor]) -> None:

@@ -53,6 +53,7 @@ from grader.assignment.hidden.embeddings import (
     check_in_16_bits,
     check_output_dtype,
     check_view,
+    conditions_of,
     digits,
     upstream_integers,
 )
@@ -442,13 +443,15 @@ def is_changed(module: StudentModule, table: Tensor, ids: Tensor) -> bool:
 def check_gradients(student: Student, rows: Rows, table: Tensor, device: str, *, by_contract: bool = False) -> None:
     """Require the gradients that follow from the rows that single ids give.
 
-    Where they follow from a reading, a few ids come in one row, without the last id, in training, and no call comes
-    between: whatever becomes of others.
+    Where they follow from a reading, a few ids come in one row, without the last id, whatever becomes of others.
     """
     for row in SENT:
         if row.dtype is table.dtype:
-            readings = row._replace(ids=row.ids[:7], batch=1, training=True, between=False)
-            check_sent(student, row if by_contract else readings, rows, table, device)
+            if not by_contract:
+                make, given = partial(construct, student, table, device), UNSORTED.to(device)
+                conditions = conditions_of(make, given, training=row.training, between=row.between)
+                row = row._replace(ids=row.ids[:7], batch=1, **conditions)  # type: ignore[arg-type] # both are bool
+            check_sent(student, row, rows, table, device)
 
 
 def check_sent(student: Student, row: Sent, rows: Rows, table: Tensor, device: str) -> None:

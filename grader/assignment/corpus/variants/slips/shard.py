@@ -309,6 +309,12 @@ SLIPS = (
     ),
     slip("shard_short_ids", OWNED, "shard_narrow_ids", shift="input_ids.short().long() - self.first"),
     slip("shard_detached", BACK, "gradient_cut", s_rows="self.shard.detach()"),
+    slip(
+        "shard_detached_in_evaluation",
+        BACK,
+        "gradient_cut",
+        s_rows="self.shard if self.training else self.shard.detach()",
+    ),
     slip("shard_no_grad", BACK, "gradient_cut", s_wrap="forward = torch.no_grad()(forward)"),
     slip(
         "gradient_of_foreign_ids",
