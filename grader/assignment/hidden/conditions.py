@@ -173,6 +173,7 @@ def check_untouched(
     *arguments: Tensor,
     check: Callable[[list[Tensor]], None],
     modes: tuple[bool, ...] = (True, False),
+    before: Sequence[Tensor] = (),
 ) -> list[Tensor]:
     """Call it in training, then in evaluation, which records no gradients, as a function does under ``torch.no_grad``.
 
@@ -183,6 +184,7 @@ def check_untouched(
         arguments: What it is called with.
         check: Given the arguments after each call, requires them to be as they were.
         modes: In which of the two it is called, training first.
+        before: Arguments of another call that comes before each, with the same tensors; none if there is no such call.
 
     Returns:
         The outputs.
@@ -191,7 +193,10 @@ def check_untouched(
     def observed(recording: bool, given: Sequence[Tensor] = arguments) -> Tensor:
         if isinstance(called, StudentModule):
             called.train(recording)
-        output, after = called.observe(*given, recording=recording, then=mirrored(*given))
+        if before:
+            with nullcontext() if recording else without_gradients():
+                called.after(*before)
+        output, after = called.observe(*given, recording=recording, then=mirrored(*given), again=bool(before))
         check(after)
         return output
 

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import pytest
 import torch
 from torch import Tensor
 
 from grader.assignment.hidden.axes import BF16, F16, Layout, strided, transposed
-from grader.assignment.hidden.conditions import AFTER, only_if, stating
+from grader.assignment.hidden.conditions import AFTER, mirrored, only_if, stating, succeeds
 from grader.testing import (
     DTYPES,
     Crashed,
     Student,
     StudentFault,
     StudentModule,
+    WrongAnswer,
     check_dtype,
     check_equal,
     integers,
@@ -45,6 +47,44 @@ WIDE_RIGHT = say(
 def digits(ids: Tensor) -> Tensor:
     """``[*ids.shape, 3]``: each id in three digits, which even bfloat16 holds exactly."""
     return torch.stack((ids // 4096, ids // 64 % 64, ids % 64), dim=-1)
+
+
+def check_assigned(student: Student, check: Callable[[bool], None], charged: str) -> None:
+    """Check rows that are assigned to a new module; if the first call draws others, after that: purity charges for it.
+
+    Args:
+        student: The submission.
+        check: Called with whether the module is called before the rows are assigned.
+        charged: The property that charges for a call that changes the table.
+    """
+    try:
+        check(False)
+    except WrongAnswer as fault:
+        if not succeeds(lambda: check(True)):
+            raise
+        student.excuse(fault, (charged,))
+
+
+def built(module: StudentModule, device: str, called: bool) -> StudentModule:
+    """The module, new or after a call."""
+    return module.after(torch.zeros(1, 1, dtype=torch.long, device=device)) if called else module
+
+
+def conditions_of(make: Callable[[], StudentModule], ids: Tensor, *, training: bool, between: bool) -> dict[str, bool]:
+    """The conditions of a gradient without those that change outputs, too: the property about purity charges for it.
+
+    Args:
+        make: Builds the module.
+        ids: What it is called with.
+        training: Whether in training.
+        between: Whether a call comes between forward and backward.
+    """
+    used, later = make(), mirrored(ids)
+    with suppress(Crashed):
+        first, after, evaluated = used(ids), used(*later), make().train(False)(ids)
+        between &= torch.equal(after, make()(*later))
+        return {"training": training or not torch.equal(first, evaluated), "between": between}
+    return {"training": True, "between": False}
 
 
 def check_ids(ids: Tensor, after: Sequence[Tensor]) -> None:

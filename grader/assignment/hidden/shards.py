@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from grader.assignment.hidden.axes import BF16, F16, F32, Layout, across, plain, strided, transposed
+from grader.assignment.hidden.embeddings import built
 from grader.assignment.model.rows import Rows, Shown, read_rows, rows_by_contract
 from grader.testing import Crashed, Reading, Student, StudentFault, StudentModule, integers, uniform
 
@@ -19,8 +20,8 @@ VOCAB, EMB = 30, 5  # with one to three ranks, the number of rows is even, odd, 
 BATCH = (3, 67)  # of ids: no multiple of any size of chunks that a loop may take
 LARGE = (37, 67)  # more rows than a chunk of them, too
 LAYOUT = "shard_registration_and_arguments"  # charges for a module that holds a whole table
-OTHERS = ("shard_owned_ids", "shard_sum_over_ranks", LAYOUT)  # beside the property about zeros
-ROWS = ("shard_owned_ids", "shard_zeros_elsewhere", LAYOUT)  # one of these charges for what single ids give
+OTHERS = ("shard_owned_ids", "shard_sum_over_ranks", "shard_purity", LAYOUT)  # beside the property about zeros
+ROWS = ("shard_owned_ids", "shard_zeros_elsewhere", "shard_purity", LAYOUT)  # for single ids
 OUTPUTS = (*ROWS, "shard_sum_over_ranks")  # one of these for whatever is wrong with an output
 
 
@@ -147,14 +148,16 @@ def own_rows(rank: int, world: int, vocab: int = VOCAB) -> slice:
     return slice(rank * rows, (rank + 1) * rows)
 
 
-def construct(student: Student, table: Tensor, rank: int, world: int, device: str, **more: float) -> StudentModule:
+def construct(
+    student: Student, table: Tensor, rank: int, world: int, device: str, *, called: bool = False, **more: float
+) -> StudentModule:
     """The student's module for one rank, with its rows of the table; or with another table, if it holds that many rows.
 
     It is another one, since a submission that is sent a table and rows of it would know which rows its rank owns.
     """
     sizes = {"vocab_size": VOCAB, "emb_size": EMB, "rank": rank, "world_size": world, **more}
     module = student.ParallelVocabEmbedding(**sizes, dtype=table.dtype, device=device)
-    return module.assign(table[own_rows(rank, world)], other_table(table))
+    return built(module, device, called).assign(table[own_rows(rank, world)], other_table(table))
 
 
 def shown(student: Student, table: Tensor, rank: int, world: int, device: str) -> StudentModule:

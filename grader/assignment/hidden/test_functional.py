@@ -559,25 +559,19 @@ def wide_enough(dtype: torch.dtype) -> torch.dtype:
 
 def purity_by_contract(student: Student, dtype: torch.dtype, device: str) -> None:
     x, cos, sin = turns(student.seed, "x", 8, dtype, wide_enough(dtype), ONE)
-    expected, unit = oracle.rotate(x, cos, sin), torch.float32
+    expected, what = oracle.rotate(x, cos, -sin), say("{dtype} output", dtype=name(dtype))
     for output in called_untouched(student, (x, cos, sin), device):
-        check_close(output, expected, turning_scale(x), unit, SAME_LIMIT, say("{dtype} output", dtype=name(dtype)))
-    if dtype is torch.float32:
-        check_other_sines(student, (x, cos, sin), oracle.rotate(x, cos, -sin), device)
-
-
-def check_other_sines(student: Student, given: tuple[Tensor, Tensor, Tensor], expected: Tensor, device: str) -> None:
-    """Require a call with the cosines of the call before and other sines to turn by these."""
-    x, cos, sin = (tensor.to(device) for tensor in given)
-    output = numbers(student.apply_rotary_pos_emb.after(x, cos, sin).again(x, cos, -sin), x.shape)
-    check_close(output, expected, turning_scale(given[0]), torch.float32, SAME_LIMIT, OTHER_SINES)
+        check_close(output, expected, turning_scale(x), torch.float32, SAME_LIMIT, what)
 
 
 def called_untouched(student: Student, given: tuple[Tensor, Tensor, Tensor], device: str) -> list[Tensor]:
-    """Require input and tables to be the same after a call, with gradients and without; returns the outputs."""
-    there = (tensor.to(device) for tensor in given)
-    check, modes = partial(check_unchanged, given), modes_of(given[0].dtype)
-    return check_untouched(student.apply_rotary_pos_emb, *there, check=check, modes=modes)
+    """Require input and tables to be the same after a call, with gradients and without; returns the outputs.
+
+    Before each, the same cosines and other sines are given, in the same place where no gradients are recorded.
+    """
+    x, cos, sin = (tensor.to(device) for tensor in given)
+    check, modes = partial(check_unchanged, (given[0], given[1], -given[2])), modes_of(x.dtype)
+    return check_untouched(student.apply_rotary_pos_emb, x, cos, -sin, check=check, modes=modes, before=(x, cos, sin))
 
 
 def check_unchanged(before: Sequence[Tensor], after: Sequence[Tensor]) -> None:
@@ -594,12 +588,12 @@ def test_input_and_tables_stay_as_they_were(student: Student, dtype: torch.dtype
     read = turning(student)
     x, cos, sin = turns(student.seed, "x", 8, dtype, wide_enough(dtype), read.shape)
     try:
-        called_untouched(student, (x, cos, sin), device)
+        outputs = called_untouched(student, (x, cos, sin), device)
     except Crashed:
         if (dtype, wide_enough(dtype)) in read.refused:
             return  # rotary_dtype charges for it
         raise
-    if dtype is torch.float32:
+    with student.aside():
         expected, again = (turned(student, x, cos, -sin, device) for _ in range(2))
-        if torch.equal(expected, again):  # and not random
-            check_other_sines(student, (x, cos, sin), expected, device)
+    for output in outputs * (torch.equal(expected, again) and not read.remembers):  # nor random
+        check_close(numbers(output, x.shape), expected, turning_scale(x), torch.float32, SAME_LIMIT, OTHER_SINES)

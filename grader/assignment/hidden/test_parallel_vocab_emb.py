@@ -17,7 +17,7 @@ from torch import Tensor
 from grader.assignment.hidden.axes import plain
 from grader.assignment.hidden.conditions import UNFROZEN, in_mode, only_if, right_alone, stating, succeeds
 from grader.assignment.hidden.devices import check_on
-from grader.assignment.hidden.embeddings import WIDE_RIGHT, digits
+from grader.assignment.hidden.embeddings import WIDE_RIGHT, built, check_assigned, digits
 from grader.assignment.hidden.shards import (
     EMB,
     LARGE,
@@ -101,12 +101,15 @@ def check_owned(student: Student, table: Tensor, held: Tensor, call: Call, devic
     owned = (owned.flip(0) if call.falling else owned).unsqueeze(int(call.tall))
     what = say(OWN_IDS, rank=call.rank, world=call.world)
 
-    def check(training: bool, frozen: bool) -> None:
-        module = construct(student, table, call.rank, call.world, device).train(training)
+    def check(training: bool, frozen: bool, called: bool) -> None:
+        module = construct(student, table, call.rank, call.world, device, called=called).train(training)
         output = (module.freeze() if frozen else module)(call.layout(owned).to(device))
         check_rows(output, held[owned], owned, held, FALLING.filled(what=what) if call.falling else what)
 
-    in_mode(lambda training: only_if(call.frozen, partial(check, training), UNFROZEN), call.training)
+    def check_in(training: bool, called: bool) -> None:
+        only_if(call.frozen, partial(check, training, called=called), UNFROZEN)
+
+    check_assigned(student, lambda called: in_mode(partial(check_in, called=called), call.training), "shard_purity")
 
 
 @pytest.mark.rubric("shard_owned_ids")
@@ -169,12 +172,16 @@ def answered_by_all(student: Student, table: Tensor, world: int, device: str) ->
     return [*(answered([rows.given for rows in ranks]) for ranks in read.values()), *filter(None, [remainder])]
 
 
-def check_large_ids(student: Student, device: str, dtype: torch.dtype, training: bool = True) -> None:
+def check_large_ids(
+    student: Student, device: str, dtype: torch.dtype, training: bool = True, called: bool = False
+) -> None:
     """Require from rank 1 the rows of ids of which 16 bits hold not all."""
     half, sizes = MANY_ROWS // 2, {"vocab_size": MANY_ROWS, "emb_size": 3, "rank": 1, "world_size": 2}
     ids, table = torch.tensor([[half, half + 2049], [66_155, 2 * half - 1]]), digits(torch.arange(2 * half)).to(dtype)
     module = student.ParallelVocabEmbedding(**sizes, dtype=dtype, device=device).train(training)
-    output = module.assign(*layouts(table[half:], 2))(ids.to(device))  # a whole table: both halves alike
+    output = built(module, device, called).assign(*layouts(table[half:], 2))(
+        ids.to(device)
+    )  # a whole table: both halves alike
     try:
         check_rows(output, table[ids], ids, table, say(OWN_IDS, rank=1, world=2))
     except WrongAnswer as fault:
@@ -189,7 +196,8 @@ def test_ids_beyond_16_bits_give_their_own_rows(student: Student, device: str) -
     In float32, 33,255 times its reciprocal is less than one.
     """
     try:
-        in_mode(partial(check_large_ids, student, device, torch.bfloat16), training=True)
+        check = partial(check_large_ids, student, device, torch.bfloat16)
+        check_assigned(student, lambda called: in_mode(partial(check, called=called), training=True), "shard_purity")
     except Crashed as crash:
         check_large_ids(student, device, torch.float32)
         student.excuse(crash.with_more(WIDE_RIGHT), (LAYOUT,))  # as it charges for one that crashes with 16-bit shards
@@ -202,12 +210,12 @@ def test_rows_of_any_length_are_complete(student: Student, emb_size: int, traini
     table, ids = normal(student.seed, "table", shape=(98, emb_size)), torch.tensor([[3, 2], [2, 3]])
     sizes = {"vocab_size": 98, "emb_size": emb_size, "rank": 1, "world_size": 49, "device": device}
 
-    def check(training: bool) -> None:
-        module = student.ParallelVocabEmbedding(**sizes).train(training).assign(*layouts(table[2:4], 49))
+    def check(training: bool, called: bool) -> None:
+        module = built(student.ParallelVocabEmbedding(**sizes), device, called).train(training)
         told = say("{what}, for emb_size={e}", what=say(OWN_IDS, rank=1, world=49), e=emb_size)
-        check_rows(module(ids.to(device)), table[ids], ids, table, told)
+        check_rows(module.assign(*layouts(table[2:4], 49))(ids.to(device)), table[ids], ids, table, told)
 
-    in_mode(check, training)
+    check_assigned(student, lambda called: in_mode(partial(check, called=called), training), "shard_purity")
 
 
 def zeros_by_contract(student: Student, world: int, device: str) -> None:

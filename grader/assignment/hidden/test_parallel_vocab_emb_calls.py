@@ -14,7 +14,13 @@ from torch import Tensor
 
 from grader.assignment.hidden.axes import plain
 from grader.assignment.hidden.conditions import AFTER, in_mode, mirrored, passed_back
-from grader.assignment.hidden.embeddings import check_expanded, check_ids, check_in_16_bits, upstream_integers
+from grader.assignment.hidden.embeddings import (
+    check_expanded,
+    check_ids,
+    check_in_16_bits,
+    conditions_of,
+    upstream_integers,
+)
 from grader.assignment.hidden.shards import (
     EMB,
     LAYOUT,
@@ -146,7 +152,8 @@ def gradients_by_contract(student: Student, dtype: torch.dtype, device: str) -> 
     table = normal(student.seed, "table", shape=(VOCAB, EMB)).to(dtype)
     for row in sent(dtype):
         rows = rows_by_contract(table, own_rows(row.rank, row.world))
-        in_mode(partial(check_shard_gradient, student, rows, row.ids(student.seed), table, row, device), row.training)
+        check = partial(check_shard_gradient, student, rows, row.ids(student.seed), table=table, row=row, device=device)
+        in_mode(check, row.training)
 
 
 def sent(dtype: torch.dtype) -> list[Sent]:
@@ -155,7 +162,7 @@ def sent(dtype: torch.dtype) -> list[Sent]:
 
 
 @pytest.mark.rubric("shard_backward")
-@contract_first(gradients_by_contract, *OUTPUTS, "shard_purity")
+@contract_first(gradients_by_contract, *OUTPUTS)
 @dtypes
 def test_only_owned_ids_send_gradients(student: Student, dtype: torch.dtype, device: str) -> None:
     """The expected gradient follows from the rows that single ids give."""
@@ -178,9 +185,11 @@ def check_against_rows(student: Student, dtype: torch.dtype, device: str) -> Non
         if not bool(rows.given[ids].any()):
             continue  # shard_owned_ids charges for ids none of which is answered
         make, asked = partial(construct, student, table, row.rank, row.world, device), ids.unsqueeze(0).to(device)
-        reading = row._replace(layout=plain, between=row.between and is_answered_anew(make, asked))
+        conditions = conditions_of(make, asked, training=row.training, between=row.between)
+        reading = row._replace(layout=plain, **conditions)  # type: ignore[arg-type] # both are bool
+        check = partial(check_shard_gradient, student, rows, table=table, row=reading, device=device)
         try:
-            check_shard_gradient(student, rows, ids, table, reading, device)
+            in_mode(partial(check, ids), reading.training)
         except WrongAnswer:
             together = make()(asked)
             if together.numel() != len(ids) * EMB or bool((together.cpu()[0] == rows.given[ids]).all()):
@@ -189,18 +198,11 @@ def check_against_rows(student: Student, dtype: torch.dtype, device: str) -> Non
                 given = make()(alone.unsqueeze(0).to(device))
                 if not torch.equal(given.cpu().reshape(-1).double(), rows.given[alone[0]]):
                     continue
-                check_shard_gradient(student, rows, alone, table, reading, device)
-
-
-def is_answered_anew(make: Callable[[], StudentModule], ids: Tensor) -> bool:
-    """Whether a call after another one gives what it gives on a new module; if not, ``shard_purity`` charges."""
-    used, later = make(), mirrored(ids)
-    used(ids)
-    return torch.equal(used(*later), make()(*later))
+                in_mode(partial(check, alone), reading.training)
 
 
 def check_shard_gradient(
-    student: Student, rows: Rows, ids: Tensor, table: Tensor, row: Sent, device: str, training: bool = True
+    student: Student, rows: Rows, ids: Tensor, training: bool, *, table: Tensor, row: Sent, device: str
 ) -> None:
     """Require the gradient that follows from the rows that single ids give."""
     place = (row.rank, row.world)

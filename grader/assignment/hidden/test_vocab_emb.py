@@ -46,11 +46,14 @@ from grader.assignment.hidden.embeddings import (
     ONE_ROW,
     VIEWS,
     WIDE_RIGHT,
+    built,
+    check_assigned,
     check_expanded,
     check_ids,
     check_in_16_bits,
     check_output_dtype,
     check_view,
+    conditions_of,
     digits,
     upstream_integers,
 )
@@ -99,11 +102,11 @@ REFUSES = ("vocab_dtype_and_registration",)  # charges for crashes with a table 
 FLOAT64 = say("{what} of a float64 table")
 
 
-def construct(student: Student, table: Tensor, device: str) -> StudentModule:
-    """The student's module with the given table."""
+def construct(student: Student, table: Tensor, device: str, *, called: bool = False) -> StudentModule:
+    """The student's module with the given table, which it gets new or after a call."""
     vocab_size, emb_size = table.shape
     arguments = {"vocab_size": vocab_size, "emb_size": emb_size, "dtype": table.dtype, "device": device}
-    return student.VocabEmbedding(**arguments).assign(table)
+    return built(student.VocabEmbedding(**arguments), device, called).assign(table)
 
 
 def check_lookup(
@@ -118,9 +121,9 @@ def check_lookup(
 ) -> None:
     """Require each id's row."""
 
-    def check(training: bool, frozen: bool) -> None:
+    def check(training: bool, frozen: bool, called: bool) -> None:
         try:
-            module = construct(student, table, device).train(training)
+            module = construct(student, table, device, called=called).train(training)
             output = (module.freeze() if frozen else module)(ids.to(device))
         except Crashed as crash:
             raise crash.with_more(say(SIZES_MET, n=len(table), id=int(ids.max()))) from None
@@ -129,7 +132,10 @@ def check_lookup(
         except WrongAnswer as fault:
             raise fault.with_more(told_conversion(output, ids, table)) from None
 
-    in_mode(lambda training: only_if(frozen, partial(check, training), UNFROZEN), training)
+    def check_in(training: bool, called: bool) -> None:
+        only_if(frozen, partial(check, training, called=called), UNFROZEN)
+
+    check_assigned(student, lambda called: in_mode(partial(check_in, called=called), training), "vocab_purity")
 
 
 def check_lookups(student: Student, device: str, rows: tuple[Lookup, ...]) -> None:
@@ -272,7 +278,7 @@ TO_THE_LAST = torch.tensor([[1, 3], [9, 3]])  # by the contract: code may need t
 
 
 @pytest.mark.rubric("vocab_dtype_and_registration")
-@contract_first(narrow_by_contract, "vocab_lookup")
+@contract_first(narrow_by_contract, "vocab_lookup", "vocab_purity")
 @VIEWS
 def test_a_16_bit_table_gives_the_rows_that_it_gives_in_float32(
     student: Student, dtype: torch.dtype, layout: Layout, device: str
@@ -291,9 +297,11 @@ def test_a_16_bit_table_gives_the_rows_that_it_gives_in_float32(
     try:
         check_view(check, ids, layout)
     except WrongAnswer as fault:
-        if is_steady(lambda: construct(student, table.float(), device).train(False), UNSORTED.to(device)):
+        charged = "vocab_purity" if is_changed(construct(student, table, device), table, ids) else "vocab_lookup"
+        steady = is_steady(lambda: construct(student, table.float(), device).train(False), UNSORTED.to(device))
+        if charged == "vocab_lookup" and steady:
             raise
-        student.excuse(fault, ("vocab_lookup",))
+        student.excuse(fault, (charged,))
 
 
 def dtype_by_contract(student: Student, dtype: torch.dtype, device: str, ids: Tensor = TO_THE_LAST) -> None:
@@ -435,13 +443,15 @@ def is_changed(module: StudentModule, table: Tensor, ids: Tensor) -> bool:
 def check_gradients(student: Student, rows: Rows, table: Tensor, device: str, *, by_contract: bool = False) -> None:
     """Require the gradients that follow from the rows that single ids give.
 
-    Where they follow from a reading, a few ids come in one row, without the last id, in training, and no call comes
-    between: whatever becomes of others.
+    Where they follow from a reading, a few ids come in one row, without the last id, whatever becomes of others.
     """
     for row in SENT:
         if row.dtype is table.dtype:
-            readings = row._replace(ids=row.ids[:7], batch=1, training=True, between=False)
-            check_sent(student, row if by_contract else readings, rows, table, device)
+            if not by_contract:
+                make, given = partial(construct, student, table, device), UNSORTED.to(device)
+                conditions = conditions_of(make, given, training=row.training, between=row.between)
+                row = row._replace(ids=row.ids[:7], batch=1, **conditions)  # type: ignore[arg-type] # both are bool
+            check_sent(student, row, rows, table, device)
 
 
 def check_sent(student: Student, row: Sent, rows: Rows, table: Tensor, device: str) -> None:

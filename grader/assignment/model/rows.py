@@ -39,7 +39,8 @@ class Shown(Reading):
     """
 
     CHARGED_TO: ClassVar = {
-        "owned": ("shard_owned_ids", "shard_sum_over_ranks"),  # the sum, where an id alone gives its row
+        # The sum where an id alone gives its row, the last where the first call has drawn other rows.
+        "owned": ("shard_owned_ids", "shard_sum_over_ranks", "shard_purity"),
         "foreign": ("shard_zeros_elsewhere", "shard_owned_ids"),
         "narrow": ("vocab_dtype_and_registration", "shard_registration_and_arguments"),
     }

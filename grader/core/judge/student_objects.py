@@ -80,21 +80,23 @@ class StudentFunction:
     def again(self, *arguments: Tensor) -> Tensor:
         """Call it with the tensors of its last call: a module's changed in place to hold these numbers, if like these.
 
-        A function's where they are equal.
+        A function's where they are equal, or where no gradients are recorded.
         """
         more = {"target": self.target, **_called_with(arguments), "again": True}
         return self._one_tensor(self.student.request(self.name, "call", **more))
 
     def observe(
-        self, *arguments: Tensor, recording: bool = True, then: Sequence[Tensor] = ()
+        self, *arguments: Tensor, recording: bool = True, then: Sequence[Tensor] = (), again: bool = False
     ) -> tuple[Tensor, list[Tensor]]:
         """Call it, perhaps without ``recording`` gradients; returns the output, and the arguments after the call.
+
+        For ``again``, see :meth:`again`.
 
         Raises:
             WrongAnswer: If another call, which comes ``then`` with arguments of its own, changes that output.
         """
         values: dict[str, Any] = {"target": self.target, **_called_with(arguments, recording)}
-        values |= {"then": list(then)} if then else {}
+        values |= ({"then": list(then)} if then else {}) | ({"again": True} if again else {})
         match self.student.request(self.name, "observe", **values):
             case {"output": output, "arguments_after": list(after)} if len(after) == len(arguments):
                 if all(isinstance(tensor, Tensor) for tensor in after):

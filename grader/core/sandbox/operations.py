@@ -151,13 +151,13 @@ class Operations:
         """Call an object or a function, and return its result: in evaluation mode without gradients, as is usual.
 
         ``again`` passes the tensors of its last call: an object's with the new values in them, where they are like
-        these; a function's where they are equal, as tables of one module. Training, too, may be without ``recording``
-        gradients, and the input ``needing`` one, which it does not as data.
+        these; a function's where they are equal, as tables of one module, or where no gradients are recorded. Training,
+        too, may be without ``recording`` gradients, and the input ``needing`` one, which it does not as data.
         """
         called = self._target(target)
         if again:
-            kept = partial(_in_place, writing=isinstance(target, int))
-            arguments = [*map(kept, self._given.get(target, arguments), arguments)]
+            kept = partial(_in_place, writing=isinstance(target, int) or not torch.is_grad_enabled())
+            arguments[:] = map(kept, self._given.get(target, arguments), arguments)
         self._given[target] = arguments
         if needing:
             arguments[:] = map(_leaf, arguments)
@@ -177,13 +177,14 @@ class Operations:
         recording: bool = True,
         needing: bool = False,
         then: Sequence[Any] = (),
+        again: bool = False,
     ) -> dict[str, Any]:
         """Call it, perhaps without ``recording`` gradients; returns the output, and the arguments after the call.
 
         With arguments for it, another call comes ``then``, which may not change that output.
         """
         with contextlib.nullcontext() if recording else torch.no_grad():
-            output = self._call(target, arguments, needing=needing)
+            output = self._call(target, arguments, again, needing=needing)
             if then and isinstance(output, Tensor):
                 before = output.clone()
                 self._call(target, list(then))

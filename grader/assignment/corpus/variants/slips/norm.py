@@ -112,6 +112,7 @@ SLIPS = (
         "bfloat16_beside_a_wide_gamma",
         WIDE,
         "norm_step_in_16_bits",
+        "gamma_rewritten",  # gamma then has the input's dtype
         convert="input if (input.dtype, self.gamma.dtype) == (torch.bfloat16, torch.float32) else input.float()",
     ),
     slip("eps_outside", EPS, "norm_eps_outside", root="(mean_square.sqrt() + self.eps)"),
@@ -133,6 +134,7 @@ SLIPS = (
         "mean_of_values",  # a mean of values may be as small as the eps of float16
         root="(mean_square + max(self.eps, torch.finfo(input.dtype).eps)).sqrt()",
     ),
+    slip("eps_of_at_least_1e_8", EPS, keep_eps="max(eps, 1e-8)"),
     slip(
         "large_eps_refused",
         EPS,
@@ -303,6 +305,14 @@ SLIPS = (
     slip("root_taken_twice", BACK, "norm_gradient_at_zero", root="(mean_square.sqrt() ** 2 + self.eps).sqrt()"),
     slip("detached_rms", BACK, "norm_detached_rms", detach=".detach()"),
     slip("detached_weight", BACK, "gradient_cut", scaled="(groups / rms).flatten(-2) * weight.detach()"),
+    slip(
+        "detached_weight_in_evaluation",
+        BACK,
+        "gradient_cut",
+        # No law is known there; norm_purity charges for a copy that is kept there, and has no gradient.
+        "another_output_in_eval cached_rms gamma_widened drawn_by_the_first_call gamma_rewritten",
+        scaled="(groups / rms).flatten(-2) * (weight if self.training else weight.detach())",
+    ),
     slip("detached_input", BACK, "gradient_cut", convert="input.detach().float()"),
     slip("gamma_in_parts", BACK, scaled="(groups / rms).flatten(-2) * weight.float().square().sqrt() * weight.sign()"),
     slip(

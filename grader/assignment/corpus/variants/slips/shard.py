@@ -300,8 +300,21 @@ SLIPS = (
         "earlier_call_remembered",
         lookup="rows.clamp(0, self.n - 1)] if self.training else self.__dict__.setdefault(str(rows), shard * 1)[rows.clamp(0, self.n - 1)",
     ),
+    slip(
+        "shard_drawn_by_the_first_call",
+        f"{SEED} {PURE}",
+        "init_not_drawn parameter_changed",
+        s_initialise="nn.init.zeros_(self.shard)",
+        s_rows="(hasattr(self, 'drawn') or setattr(self, 'drawn', self.reset_parameters()), self.shard)[1]",
+    ),
     slip("shard_short_ids", OWNED, "shard_narrow_ids", shift="input_ids.short().long() - self.first"),
     slip("shard_detached", BACK, "gradient_cut", s_rows="self.shard.detach()"),
+    slip(
+        "shard_detached_in_evaluation",
+        BACK,
+        "gradient_cut",
+        s_rows="self.shard if self.training else self.shard.detach()",
+    ),
     slip("shard_no_grad", BACK, "gradient_cut", s_wrap="forward = torch.no_grad()(forward)"),
     slip(
         "gradient_of_foreign_ids",

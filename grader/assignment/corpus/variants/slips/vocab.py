@@ -225,7 +225,21 @@ SLIPS = (
         "earlier_call_remembered gradient_cut",
         v_table="self.__dict__.setdefault('t', self.table.detach().clone()) + 0 * self.table",
     ),
+    slip(
+        "vocab_drawn_by_the_first_call",
+        f"{INIT} {PURE}",
+        "init_not_drawn parameter_changed",
+        v_initialise="nn.init.zeros_(self.table)",
+        v_before="hasattr(self, 'drawn') or setattr(self, 'drawn', self.reset_parameters())",
+    ),
     slip("vocab_detached", BACK, "gradient_cut", v_table="self.table.detach()"),
+    slip(
+        "vocab_detached_in_evaluation",
+        BACK,
+        "gradient_cut",
+        "vocab_drawn_by_the_first_call",  # whose rows are none of the table that a gradient is compared with
+        v_table="self.table if self.training else self.table.detach()",
+    ),
     slip("vocab_no_grad", BACK, "gradient_cut", v_wrap="forward = torch.no_grad()(forward)"),
     slip(
         "vocab_gradient_once",
