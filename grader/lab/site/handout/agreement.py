@@ -68,8 +68,8 @@ def _bad_requirements(page: Page, task: Task) -> Iterator[str]:
     found = [(line[1], float(line[2])) for token in page.tokens if (line := _REQUIREMENT.match(token.content))]
     wanted = [(prop.title[page.language], prop.points) for prop in task.properties]
     if found != wanted:
-        lines = ([f"{title} · {points:g}" for title, points in some] for some in (found, wanted))
-        why = languages.difference(*lines, names=("on the page", "in the rubric")) or "order"
+        here, there = ([f"{title} · {points:g}" for title, points in some] for some in (found, wanted))
+        why = languages.difference(here, there, names=("on the page", "in the rubric")) or "order"
         yield f"{page.language}/{page.name}: the requirements are not the rubric's: {why}"
     first = [token.content for token in page.tokens[:6] if token.type == "inline"]
     if f"{task.points:g}" not in languages.NUMBER.findall(" ".join(first)):
