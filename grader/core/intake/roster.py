@@ -118,11 +118,8 @@ def match(known: Student, everyone: Sequence[Student]) -> Student | None:
 
 def owner(repository: str, everyone: Sequence[Student]) -> Student | None:
     """The student whose id the repository's name ends in, after a hyphen; of several, the one with the longest id."""
-    ends = [
-        student
-        for student in everyone
-        if student.id and f"-{repository}".casefold().endswith(f"-{student.id}".casefold())
-    ]
+    name = f"-{repository}".casefold()
+    ends = [student for student in everyone if student.id and name.endswith(f"-{student.id}".casefold())]
     return max(ends, key=lambda student: len(student.id), default=None)
 
 
@@ -178,14 +175,11 @@ def latest(candidates: Iterable[Candidate]) -> list[Candidate]:
         origin = candidate.origin
         timed = origin is not None and origin.students and origin.submitted_at
         key: object = frozenset(origin.students) if origin and timed else number
-        before = kept.get(key)
-        if before is None:
-            kept[key] = candidate
+        if (before := kept.setdefault(key, candidate)) is candidate:
             continue
         older, newer = sorted((before, candidate), key=_moment)
         earlier = say("{called} is an earlier submission of the same students", called=older.id)
-        remark = earlier.then(say("it is left out."))
-        kept[key] = replace(newer, notices=(*newer.notices, remark))
+        kept[key] = replace(newer, notices=(*newer.notices, earlier.then(say("it is left out."))))
     return [*kept.values()]
 
 
