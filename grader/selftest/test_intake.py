@@ -199,7 +199,11 @@ def test_only_a_statement_that_raises_makes_a_stub() -> None:
     assert lacking("class Norm:\n    '''Raises NotImplementedError without CUDA.'''\n", ["Norm"]) is None
 
 
-@pytest.mark.parametrize("rest", ["def (", "\0", "x = '\\d'\n" + "#" * LONGEST_PARSED], ids=["syntax", "nul", "long"])
+@pytest.mark.parametrize(
+    "rest",
+    ["def (", "\0", "x = '\\d'\n" + "#" * LONGEST_PARSED, f"raise {' + '.join('x' * 1000)}"],
+    ids=["syntax", "nul", "long", "deep"],
+)
 def test_without_a_tree_the_text_is_searched(rest: str) -> None:
     assert defined(f"class Norm: ...\n{rest}", ["Norm"]) == ["Norm"]
     assert lacking(f"class Norm: ...\n{rest}", ["Norm"]) is None

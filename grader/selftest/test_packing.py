@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.core.intake.candidate import MAX_ID_BYTES, TAKEN, Candidate, folded, safe_id
+from grader.core.intake.candidate import MAX_ID_BYTES, TAKEN, Candidate, on_disk, safe_id
 from grader.core.intake.discover import IntakeError
 from grader.core.intake.discover import discover as discover_any
 from grader.core.intake.submission import MAX_ENTRIES, MAX_FILES
@@ -225,7 +225,7 @@ def test_ids_that_a_file_system_may_take_for_one_are_told_apart(tmp_path: Path) 
     names = ("Ada", "ada", "ADA", unicodedata.normalize("NFC", "é"), unicodedata.normalize("NFD", "é"))
     write_folder(tmp_path, {f"{name}.zip": zipped(dict(HANDED_IN)) for name in names})
     ids = [candidate.id for candidate in discover([tmp_path])]
-    assert len({folded(name) for name in ids}) == len(names)
+    assert len({on_disk(name) for name in ids}) == len(names)
 
 
 def test_links_and_pipes_in_a_class_folder_are_refused_by_name(tmp_path: Path) -> None:

@@ -25,8 +25,8 @@ from grader.core.sandbox.protocol import (
     MAX_TENSOR_BYTES,
     MAX_TENSORS,
     MAX_TEXT,
-    Message,
     ProtocolError,
+    Values,
     decode,
     encode,
     pack,
@@ -298,7 +298,7 @@ def test_an_allowance_is_for_a_whole_message_and_not_a_pause_between_bytes() -> 
 
 
 def test_several_values_travel_under_one_header() -> None:
-    message = Message()
+    message = Values()
     for value in (torch.ones(2), {"x": [1, torch.zeros(1, dtype=torch.bool)]}, None):
         message.add(value)
     one, two, three = unpack(message.packed())
@@ -307,7 +307,7 @@ def test_several_values_travel_under_one_header() -> None:
 
 
 def test_a_value_is_sent_as_it_was_when_it_was_added() -> None:
-    message, tensor = Message(), torch.zeros(2)
+    message, tensor = Values(), torch.zeros(2)
     message.add(tensor)
     tensor += 1
     assert unpack(message.packed())[0].tolist() == [0, 0]
@@ -315,7 +315,7 @@ def test_a_value_is_sent_as_it_was_when_it_was_added() -> None:
 
 @pytest.mark.parametrize("value", [[torch.ones(1), object()], [torch.ones(1)] * MAX_TENSORS], ids=["type", "number"])
 def test_a_value_that_does_not_fit_is_left_out_with_all_its_tensors(value: object) -> None:
-    message = Message()
+    message = Values()
     message.add(torch.tensor(1.0))
     with pytest.raises(ProtocolError, match=r"a value of type object|too large"):
         message.add(value)

@@ -19,7 +19,7 @@ from grader.core.sandbox.handle import WorkerFailed
 from grader.core.sandbox.launch import Zygote
 from grader.core.sandbox.limits import Limits
 from grader.core.sandbox.operations import Operations, describe_exception
-from grader.core.sandbox.protocol import Message, unpack
+from grader.core.sandbox.protocol import Values, unpack
 from grader.core.sandbox.worker import FILES, exercise_requests
 from grader.selftest.submissions import WORK
 
@@ -244,7 +244,7 @@ ORDINARY = {
 
 def calls(*arguments: object) -> bytes:
     """A list of requests: ``call`` is loaded, and called with each argument."""
-    requests = Message()
+    requests = Values()
     requests.add([("load", {"module": "src.functional", "name": "call"})])
     for argument in arguments:
         requests.add([("call", {"target": "call", "arguments": [argument]})])

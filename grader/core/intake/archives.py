@@ -90,7 +90,7 @@ def archive_kind(start: bytes) -> str:
     return next((kind for mark, kind in KINDS.items() if start.startswith(mark)), tar)
 
 
-def named(files: Iterable[str]) -> Message | None:
+def ungradable(files: Iterable[str]) -> Message | None:
     """What cannot be graded, such as "src.7z cannot be graded: ask for a zip."; None if nothing is known to be such."""
     sent = [name for name in files if name.lower().endswith((*OTHERS, *INSTEAD, *TEXTS))]
     remedies = ((name, ZIP if name.lower().endswith(OTHERS) else SOURCES) for name in sent[:MOST_NAMED])

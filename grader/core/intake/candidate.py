@@ -131,7 +131,7 @@ def _cleaned(message: Message) -> Message:
     return from_data(as_data(message), lambda text: clean(text, MAX_MESSAGE))
 
 
-def folded(name: str) -> str:
+def on_disk(name: str) -> str:
     """An id for comparison: the same text for two ids that a file system may not tell apart, such as A and a."""
     return unicodedata.normalize("NFKD", name).casefold()
 

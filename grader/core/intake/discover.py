@@ -25,7 +25,7 @@ from .archives import (
     without_archive_suffix,
     zip_entries,
 )
-from .candidate import NOWHERE, Candidate, Place, escaped, folded, read_file, safe_id
+from .candidate import NOWHERE, Candidate, Place, escaped, on_disk, read_file, safe_id
 from .layout import expected_path
 from .origin import Found, Part, Student
 from .roster import latest, with_roster
@@ -148,19 +148,19 @@ def _with_ids(candidates: Sequence[Candidate], known: Mapping[str, Place], apart
     for name, place in known.items():
         theirs.setdefault(place, []).append(name)
     here = {name for candidate in candidates for name in theirs.get(candidate.place, ())}
-    taken = {*map(folded, known)}
+    taken = {*map(on_disk, known)}
     for candidate in candidates:
 
         def free(name: str, called: str = candidate.name) -> bool:
             place = known.get(name) if name not in here else None
             newer = place and (place == NOWHERE or (called in (place[1], name) and not apart))
-            return bool(newer) or folded(name) not in taken
+            return bool(newer) or on_disk(name) not in taken
 
         wanted, had = safe_id(candidate.id), theirs.get(candidate.place)
         numbered = itertools.chain([wanted], (f"{wanted}-{number}" for number in itertools.count(2)))
         name = had.pop(0) if had else next(filter(free, numbered))
         here.add(name)
-        taken.add(folded(name))
+        taken.add(on_disk(name))
         yield replace(candidate, id=name)
 
 

@@ -73,8 +73,11 @@ class _Bound:
 
 @lru_cache(MOST_KEPT)
 def _bound(text: str) -> _Bound | None:
-    """What a module binds; None if its text has a syntax error, or is too long."""
-    return _Bound(nodes) if (nodes := nodes_of(text)) else None
+    """What a module binds; None if its text has a syntax error, is too long, or is nested too deeply."""
+    try:
+        return _Bound(nodes) if (nodes := nodes_of(text)) else None
+    except RecursionError:  # to unparse an expression takes a call for each level
+        return None
 
 
 def _at_the_top(module: ast.AST) -> Iterator[ast.AST]:

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from grader.core.messages import Field, Message, say
 from grader.shared.source_rules import Refused, decoded, own_imports
 
-from .archives import archive_files, has_name_of_any_archive, is_archive, named
+from .archives import archive_files, has_name_of_any_archive, is_archive, ungradable
 from .layout import (
     STUB,
     Roots,
@@ -87,11 +87,11 @@ def submission_in(identifier: str, files: Files, expected: Expected, taken: Take
     notices = [*search.notices, *concerns]
     if not kept or (expected and len(missing) == len(expected)):
         nothing = say(NONE_OF, names=", ".join(expected) or say("the files of src/"))
-        first, *more = notices or filter(None, (nothing, named(search.loose)))
+        first, *more = notices or filter(None, (nothing, ungradable(search.loose)))
         return Submission(identifier, notices=tuple(notices), reason=first.then(*more))
     if absent := [say("{path} is missing.", path=path) for path in rest if wanted[path] == MISSING]:
         others = {name: read for name, read in search.loose.items() if not name.endswith((".txt", ".html", ".png"))}
-        if instead := named(others):  # without what many hand in beside their work
+        if instead := ungradable(others):  # without what many hand in beside their work
             absent.append(instead.filled(concern="left_out"))
     return Submission(identifier, kept, (*notices, *absent, *_own_imports(kept)))
 

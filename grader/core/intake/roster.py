@@ -193,14 +193,11 @@ def latest(candidates: Iterable[Candidate]) -> list[Candidate]:
         origin = candidate.origin
         timed = origin is not None and origin.students and origin.submitted_at
         key: object = frozenset(origin.students) if origin and timed else number
-        before = kept.get(key)
-        if before is None:
-            kept[key] = candidate
+        if (before := kept.setdefault(key, candidate)) is candidate:
             continue
         older, newer = sorted((before, candidate), key=_moment)
         earlier = say("{called} is an earlier submission of the same students", called=older.id)
-        remark = earlier.then(say("it is left out."))
-        kept[key] = replace(newer, notices=(*newer.notices, remark))
+        kept[key] = replace(newer, notices=(*newer.notices, earlier.then(say("it is left out."))))
     return [*kept.values()]
 
 

@@ -102,9 +102,12 @@ def with_imports(paths: Collection[str], files: Mapping[str, str]) -> dict[str, 
 @lru_cache(MOST_READ)
 def _seen_in(text: str) -> tuple[bool, frozenset[str]]:
     """Whether a file checks for CUDA, and the names that it imports; parsing all files takes up to half a minute."""
-    nodes = nodes_of(text)
-    imports = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
-    named = [("." * getattr(node, "level", 0) + (getattr(node, "module", "") or ""), node.names) for node in imports]
-    pairs = [(within, alias.name) for within, aliases in named for alias in aliases]
-    ours = [(within, name) for within, name in pairs if (within or name).partition(".")[0] != "torch"]
-    return asks_for_cuda(nodes), frozenset(name.rpartition(".")[2] for pair in ours for name in pair)
+    nodes, named = nodes_of(text), list[str]()
+    for node in nodes:
+        match node:
+            case ast.Import(names=aliases):
+                named += [alias.name for alias in aliases if alias.name.partition(".")[0] != "torch"]
+            case ast.ImportFrom(module=module, level=level, names=aliases):
+                if level or str(module).partition(".")[0] != "torch":  # torch.nn.functional is no file of src/
+                    named += [module or "", *(alias.name for alias in aliases)]
+    return asks_for_cuda(nodes), frozenset(name.rpartition(".")[2] for name in named)

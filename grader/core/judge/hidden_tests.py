@@ -15,6 +15,7 @@ import torch
 from grader.core.assignment import Assignment
 from grader.core.messages import Message, quoted, say
 from grader.core.results.outcome import CaseResult, Outcome, is_elsewhere
+from grader.core.sandbox.operations import NO_MEMORY
 from grader.core.settings import CannotGrade
 from grader.shared import second_device
 
@@ -25,8 +26,13 @@ from .record import Recording
 from .replay import Unforeseen
 from .student import Student
 
-NO_MEMORY, MOST_SAID = "can't allocate memory", 1000  # torch's words, and how many characters are searched for them
+MOST_SAID = 1000  # characters of an exception that are searched for torch's words
 PLAIN_MARKS = ("rubric", "parametrize", "skip")
+UNUSED_PLUGINS = (
+    *("cacheprovider", "capture", "debugging", "doctest", "faulthandler", "junitxml", "logging", "nose", "pastebin"),
+    *("setuponly", "setupplan", "stepwise", "tmpdir", "unraisableexception", "threadexception", "warnings"),
+)
+MOST_REMEMBERED = 4096  # properties that passed; the verdicts of one take some KiB
 TOO_MUCH_TO_JUDGE = say("judging this output takes more memory than is available")
 
 Results = dict[str, CaseResult]  # by the test's node id
@@ -204,13 +210,6 @@ def _is_plain(item: pytest.Item) -> TypeGuard[pytest.Function]:
 def _case_id(item: pytest.Item) -> str:
     sentence, _, parameters = item.name.removeprefix("test_").partition("[")
     return f"{sentence}-{parameters[:-1]}" if parameters else sentence
-
-
-UNUSED_PLUGINS = (
-    *("cacheprovider", "capture", "debugging", "doctest", "faulthandler", "junitxml", "logging", "nose", "pastebin"),
-    *("setuponly", "setupplan", "stepwise", "tmpdir", "unraisableexception", "threadexception", "warnings"),
-)
-MOST_REMEMBERED = 4096  # properties that passed; the verdicts of one take some KiB
 
 
 class HiddenTests(Plugin):

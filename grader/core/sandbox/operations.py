@@ -31,6 +31,7 @@ MAX_CAUSES = 8  # of an exception, that are searched
 MAX_DEPTH = 200  # of innermost frames that are searched: after a recursion there may be a million
 TORCH = os.path.dirname(torch.__file__)
 SEED = 20_261_009  # not the default of any module
+NO_MEMORY = "can't allocate memory"  # torch's words
 OUT_OF_MEMORY = {"error": {"kind": "memory_exceeded"}}
 
 
@@ -63,7 +64,7 @@ class Operations:
         except MemoryError:
             return OUT_OF_MEMORY
         except BaseException as error:  # SystemExit and KeyboardInterrupt too: student code raised them
-            full = type(error) is RuntimeError and "can't allocate memory" in str(error)  # torch's words
+            full = type(error) is RuntimeError and NO_MEMORY in str(error)
             return OUT_OF_MEMORY if full else {"error": {**describe_exception(error, self._files), "place": place}}
 
     def do(self, operation: str, arguments: Mapping[str, Any]) -> Any:

@@ -204,7 +204,7 @@ def _checked(name: str, device: str, shape: tuple[int, ...], stride: tuple[int, 
     return Entry(DTYPES[name], device, shape, stride, size, math.prod(shape), offset)
 
 
-class Message:
+class Values:
     """A list of values under one header. Values are copied when added, as they may change before they are sent."""
 
     def __init__(self) -> None:

@@ -18,7 +18,7 @@ import torch
 from .channel import Channel, PeerClosed
 from .limits import GPU_VARIABLES
 from .operations import OUT_OF_MEMORY, Operations, invalid, seed
-from .protocol import ANEW, MORE, READY, Message, ProtocolError, pack, unpack
+from .protocol import ANEW, MORE, READY, ProtocolError, Values, pack, unpack
 
 REQUESTS_FD = 60  # above all that the fork server has open, below the limit on descriptors
 PART_S = 0.05  # after so long, the replies so far are sent: a worker that goes on with a list shows that it does
@@ -68,11 +68,11 @@ def _replies(operations: Operations, requests: Iterator[Any], send: Callable[[by
 
     The replies so far are sent from time to time, if there are more requests.
     """
-    replies, number, began = Message(), 0, time.monotonic()
+    replies, number, began = Values(), 0, time.monotonic()
     try:
         for number, request in enumerate(requests, 1):
             if number > 1 and time.monotonic() - began > PART_S:
-                part, replies, began = replies.packed(), Message(), time.monotonic()
+                part, replies, began = replies.packed(), Values(), time.monotonic()
                 send(MORE)
                 send(part)
             reply = operations.perform(request)
