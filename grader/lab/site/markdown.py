@@ -55,12 +55,11 @@ def parser() -> MarkdownIt:
     """A parser of CommonMark with tables, formulas between dollar signs, curly quotation marks and ids of headings."""
     markdown = MarkdownIt("commonmark", {"html": True, "typographer": True})
     markdown.enable(["table", "smartquotes"]).use(dollarmath_plugin, allow_labels=False, double_inline=True)
-    return markdown.use(anchors_plugin, max_level=6, slug_func=_anchor)
 
+    def anchor(heading: str) -> str:  # as Jupyter's, so that a link into a notebook leads to the same place in its page
+        return quote(heading.replace(" ", "-"), safe="?/:@!$&'()*+,;=")
 
-def _anchor(heading: str) -> str:
-    """The id of a heading, as Jupyter gives it, so that a link into a notebook leads to the same place in its page."""
-    return quote(heading.replace(" ", "-"), safe="?/:@!$&'()*+,;=")
+    return markdown.use(anchors_plugin, max_level=6, slug_func=anchor)
 
 
 class Renderer(RendererHTML):

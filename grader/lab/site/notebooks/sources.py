@@ -99,7 +99,7 @@ def read(script: Path, language: str) -> NotebookNode:
             _complete(cell)
         elif cell.cell_type == "markdown":
             text = folded(unbroken(cell.source))
-            cell.source = touch.without_settings(text)
+            cell.source = touch.SETTING.sub(r"\1", text)  # Jupyter has no figure that words could set
             if text != cell.source:
                 cell.metadata[IN_HANDBOOK] = text
     notebook.nbformat, notebook.nbformat_minor = 4, 5
