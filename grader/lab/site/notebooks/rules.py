@@ -159,5 +159,5 @@ def _of_twins(twins: Sequence[NotebookNode]) -> Iterator[str]:
         return
     tokens = [markdown.parser().parse(twin.source) for twin in twins]
     yield from (f"{name}: languages {line}" for line in languages.disagreements(*tokens, inline=False))
-    if len({sources.hints(twin.source) for twin in twins}) > 1:
+    if len({len(sources.HINTS.findall(twin.source)) for twin in twins}) > 1:
         yield f"{name}: languages differ in hints"
