@@ -77,10 +77,7 @@ def _in_text(path: str, text: str, lines: Lines, origins: Mapping[str, str]) -> 
 
 @cache
 def _secrets(root: Path, solution: tuple[Path, ...]) -> tuple[dict[str, str], Lines, dict[str, str]]:
-    """The places of secret lines, these lines to search for, and the places of secret statements; for further bundles.
-
-    What notebooks show to students, or the public tests share, is no secret, except where it solves a task.
-    """
+    """The places of secret lines, these lines as an index, and the places of secret statements."""
     origins: dict[str, str] = {}
     statements: dict[str, str] = {}
     notebooks = [*_notebooks(root)]

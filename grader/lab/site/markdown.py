@@ -17,7 +17,7 @@ from mdit_py_plugins.anchors import anchors_plugin
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
 from grader.lab.site import touch
-from grader.lab.site.formulas import mathml
+from grader.lab.site.formulas import UnknownMathematics, mathml
 
 TIGHT = '<span class="tight">'
 LONG = 50  # characters of a formula in a line of text that may be wider than a phone
@@ -101,9 +101,12 @@ def font() -> str:
     return base64.b64encode((Path(__file__).parent / "fonts" / "stix-two-math.woff").read_bytes()).decode()
 
 
-def formulas(tokens: Iterable[Token]) -> Iterator[str]:
-    """The formulas in a text, in LaTeX."""
+def wrong_formulas(tokens: Iterable[Token]) -> Iterator[str]:
+    """What is wrong with each formula in a text that a browser could not show."""
     for token in tokens:
         if token.type.startswith("math_"):
-            yield token.content
-        yield from formulas(token.children or ())
+            try:
+                mathml(token.content)
+            except UnknownMathematics as error:
+                yield str(error)
+        yield from wrong_formulas(token.children or ())

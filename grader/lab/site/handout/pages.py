@@ -11,7 +11,6 @@ from markdown_it.token import Token
 from grader.core.messages import UserError
 from grader.core.rubric import Rubric
 from grader.lab.site import languages, markdown
-from grader.lab.site.formulas import UnknownMathematics, mathml
 from grader.lab.site.touch import MARKER
 
 BOX = "[ ] "
@@ -77,11 +76,8 @@ def read(language: str, rubric: Rubric, source: Path) -> list[Page]:
             if token.type.startswith("html_") and not MARKER.fullmatch(token.content.strip()):
                 said = repr(token.content.strip())
                 raise HandoutError(f"{path}: {said} is HTML, which pages may not contain. Write Markdown.")
-        try:
-            for latex in markdown.formulas(tokens):
-                mathml(latex)
-        except UnknownMathematics as error:
-            raise HandoutError(f"{path}: {error}") from None
+        for wrong in markdown.wrong_formulas(tokens):
+            raise HandoutError(f"{path}: {wrong}")
         pages.append(Page(name, language, path.parent, tokens))
     return pages
 
