@@ -106,15 +106,12 @@ def _missing_variants(assignment: Assignment) -> Iterator[str]:
     folder = assignment.folder / "corpus" / "variants"
     shown = folder.relative_to(assignment.root)
     wrong, valid = ("\n".join(map(_text, sorted((folder / kind).glob("*.py")))) for kind in ("wrong", "valid"))
-    broken = " ".join(BREAKS.findall(wrong)).split()
-    for name in assignment.rubric.properties:
-        if name not in broken:
-            yield f"{shown}/wrong: no variant breaks {name}; write one that its hidden tests catch."
-    right = VALID.findall(valid)
-    for task in assignment.rubric.tasks:
-        for name in task.names:
-            if name not in right:
-                yield f"{shown}/valid: no variant of {name}; write one that the hidden tests might catch unfairly."
+    broken, right = " ".join(BREAKS.findall(wrong)).split(), VALID.findall(valid)
+    for name in (name for name in assignment.rubric.properties if name not in broken):
+        yield f"{shown}/wrong: no variant breaks {name}; write one that its hidden tests catch."
+    names = [name for task in assignment.rubric.tasks for name in task.names]
+    for name in (name for name in names if name not in right):
+        yield f"{shown}/valid: no variant of {name}; write one that the hidden tests might catch unfairly."
 
 
 def missing_phrases(assignment: Assignment) -> Iterator[str]:

@@ -133,8 +133,7 @@ def _bodies(text: str) -> Iterator[tuple[str, int]]:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             body = node.body[1:] if ast.get_docstring(node) is not None else node.body
             if body:
-                first, last = body[0].lineno, body[-1].end_lineno or body[-1].lineno
-                yield dedent("\n".join(source[first - 1 : last])), first
+                yield dedent("\n".join(source[body[0].lineno - 1 : body[-1].end_lineno])), body[0].lineno
 
 
 def _cases(text: str) -> Iterator[tuple[str, int]]:
