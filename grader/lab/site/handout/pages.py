@@ -38,13 +38,8 @@ class Page:
 
     @property
     def touches(self) -> list[str]:
-        """The names of the figures to touch, in order."""
+        """The names of the figures to touch, in order; one script each serves all languages."""
         return [name for token in self.tokens if token.type == "html_block" for name in MARKER.findall(token.content)]
-
-    @property
-    def touch_folder(self) -> Path:
-        """Where the scripts of such figures are; one serves all languages."""
-        return self.folder.parent / "touch"
 
 
 class HandoutError(UserError):

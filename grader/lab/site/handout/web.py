@@ -49,7 +49,7 @@ def write(pages: Sequence[Page], out: Path, title: str) -> list[Path]:
         page.name: templates.get_template("page.html.j2").render(
             page=page,
             title=page.title,
-            script=touch.script(page.touch_folder, page.touches),
+            script=touch.script(source / "touch", page.touches),
             touch_styles=touch.styles() if page.touches else "",
         )
         for page in pages
