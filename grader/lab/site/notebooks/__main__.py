@@ -155,8 +155,7 @@ def write_handbook(
         released = {one: BUILD / one / "course" / course.RELEASE for one in sources.LANGUAGES}
         if missing := [str(folder) for folder in released.values() if not folder.exists()]:
             fail(f"no notebooks to open in {', '.join(missing)}: run make notebooks first")
-        names = [page.relative_to(SITE).as_posix() for page in pages]
-        publish.write(public, SITE, names, sources.front()["title"][sources.LANGUAGES[0]], released)
+        publish.write(public, SITE, pages, released)
         typer.echo(f"{len(pages)} pages for {public.address}, with solutions: {SITE}")
     _end(found)
 
