@@ -55,10 +55,9 @@ def main(
         out.with_suffix(".answers.txt").write_text("".join(answers), encoding="utf-8")
     out.write_text(page, encoding="utf-8")
     print(f"{len(shown)} wrong variants: {out}")
-    lost = [
-        f"{name}: {report.status}: {report.reason}" for name, report in reports.items() if report.status != "graded"
-    ]
-    print("\n".join(lost), end="\n" * bool(lost))
+    lost = {name: report for name, report in reports.items() if report.status != "graded"}
+    for name, report in lost.items():
+        print(f"{name}: {report.status}: {report.reason}")
     raise typer.Exit(bool(lost))
 
 

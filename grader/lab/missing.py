@@ -106,15 +106,12 @@ def _missing_variants(assignment: Assignment) -> Iterator[str]:
     folder = assignment.folder / "corpus" / "variants"
     shown = folder.relative_to(assignment.root)
     wrong, valid = ("\n".join(map(_text, sorted((folder / kind).glob("*.py")))) for kind in ("wrong", "valid"))
-    broken = " ".join(BREAKS.findall(wrong)).split()
-    for name in assignment.rubric.properties:
-        if name not in broken:
-            yield f"{shown}/wrong: no variant breaks {name}; write one that its hidden tests catch."
-    right = VALID.findall(valid)
-    for task in assignment.rubric.tasks:
-        for name in task.names:
-            if name not in right:
-                yield f"{shown}/valid: no variant of {name}; write one that the hidden tests might catch unfairly."
+    broken, right = " ".join(BREAKS.findall(wrong)).split(), VALID.findall(valid)
+    for name in (name for name in assignment.rubric.properties if name not in broken):
+        yield f"{shown}/wrong: no variant breaks {name}; write one that its hidden tests catch."
+    names = [name for task in assignment.rubric.tasks for name in task.names]
+    for name in (name for name in names if name not in right):
+        yield f"{shown}/valid: no variant of {name}; write one that the hidden tests might catch unfairly."
 
 
 def missing_phrases(assignment: Assignment) -> Iterator[str]:
@@ -124,7 +121,8 @@ def missing_phrases(assignment: Assignment) -> Iterator[str]:
     tabled = [(path, *phrase) for path in tables(assignment) for phrase in read_words(path).items()]
     chinese = {english: text for _, english, text in tabled}
     constants = {path: _constants(nodes[path][0]) for path in files}
-    everywhere = {(_module(path), name): value for path in constants for name, value in constants[path].items()}
+    modules = {path: path.parent.name if path.stem == "__init__" else path.stem for path in files}
+    everywhere = {(modules[path], name): value for path in files for name, value in constants[path].items()}
     for path in files:
         imported = [*_imported(nodes[path])]
         known = constants[path] | {name: everywhere[at] for name, at in imported if at in everywhere}
@@ -164,10 +162,6 @@ def _constants(module: ast.AST) -> dict[str, ast.expr]:
             case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
                 found[name] = value
     return found
-
-
-def _module(path: Path) -> str:
-    return path.parent.name if path.stem == "__init__" else path.stem
 
 
 def _imported(nodes: Iterable[ast.AST]) -> Iterator[Import]:

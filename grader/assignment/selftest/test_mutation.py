@@ -15,7 +15,6 @@ from grader.assignment import ASSIGNMENT
 from grader.assignment.corpus.answers import Probe, alike
 from grader.core.judge.devices import devices
 from grader.core.judge.hidden_tests import HiddenTests
-from grader.core.rubric import Rubric
 from grader.lab.mutants import __main__
 from grader.lab.mutants.__main__ import MutantJudge, Verdict, page, problems, read_table
 from grader.lab.mutants.behaviour import Comparison
@@ -149,9 +148,9 @@ def test_a_refusal_names_both_sizes_in_an_error_of_the_contract() -> None:
 
 
 @pytest.fixture(scope="module")
-def judge(rubric: Rubric) -> Iterator[MutantJudge]:
+def judge() -> Iterator[MutantJudge]:
     """The judge of mutants, with its fork server."""
-    with contextlib.closing(MutantJudge(rubric)) as mutants:
+    with contextlib.closing(MutantJudge()) as mutants:
         yield mutants
 
 
@@ -232,7 +231,7 @@ def test_the_command_fails_over_an_unexplained_survivor(
 ) -> None:
     place = tmp_path_factory.mktemp("page") / "mutants.md"
     judge = SimpleNamespace(verdicts=lambda *_, **__: [KILLED, SURVIVOR], close=lambda: None)
-    monkeypatch.setattr(__main__, "MutantJudge", lambda _: judge)
+    monkeypatch.setattr(__main__, "MutantJudge", lambda: judge)
     monkeypatch.setattr(__main__, "PAGE", place)
     monkeypatch.setattr(__main__, "sources", lambda: {"ref": {}})
     for table, status in (({"Rounding.": [SURVIVOR.mutant.name]}, 0), ({}, 1)):

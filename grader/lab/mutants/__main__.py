@@ -19,7 +19,6 @@ from grader.core.judge.devices import devices, on_gpus, simulated
 from grader.core.judge.judging import run_tests
 from grader.core.judge.student import Student
 from grader.core.results.outcome import CaseResult
-from grader.core.rubric import Rubric
 from grader.core.sandbox.launch import Zygote
 from grader.core.sandbox.limits import Limits
 from grader.lab.charges import lost
@@ -62,10 +61,9 @@ class Verdict:
 class MutantJudge:
     """Judges mutants by the hidden tests. A mutant may hang or fill the memory, so each runs in a worker."""
 
-    def __init__(self, rubric: Rubric) -> None:
+    def __init__(self) -> None:
         """Start the fork server; the hidden tests of a task are collected when its first mutant is judged."""
         torch.set_num_threads(1)
-        self._rubric = rubric
         self._limits = Limits()
         self._devices = devices("auto")
         self._zygote = Zygote(self._limits, on_gpus(self._devices), second_device=simulated(self._devices))
@@ -100,8 +98,8 @@ class MutantJudge:
             RuntimeError: If a hidden test itself is faulty.
         """
         results: list[CaseResult] = []
-        for task in (task for task in self._rubric.tasks if {*task.names} & {*names}):
-            student = Student(files, self.start_worker, self._rubric, self._limits)
+        for task in (task for task in ASSIGNMENT.rubric.tasks if {*task.names} & {*names}):
+            student = Student(files, self.start_worker, ASSIGNMENT.rubric, self._limits)
             results += run_tests(hidden_tests(ASSIGNMENT, 0, task.id), student)
         return lost(results)
 
@@ -145,8 +143,9 @@ def page(verdicts: Sequence[Verdict], table: Mapping[str, Sequence[str]]) -> str
 
 def main() -> None:
     """Judge all mutants; the exit status is 1 if wrong verdicts and explanations do not match."""
+    _ = ASSIGNMENT.rubric  # one that contradicts itself ends the command before a judge starts
     verdicts: list[Verdict] = []
-    with contextlib.closing(MutantJudge(ASSIGNMENT.rubric)) as judge:
+    with contextlib.closing(MutantJudge()) as judge:
         for source, files in sources().items():
             verdicts += judge.verdicts(source, files, WRONG)
             print(f"{source}: {len(verdicts)} mutants judged so far", file=sys.stderr, flush=True)

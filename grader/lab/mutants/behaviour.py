@@ -60,10 +60,11 @@ class Comparison:
 
     def _ask(self, files: Mapping[str, str], name: str) -> Iterator[dict[str, Any]]:
         """The replies to all probes: from the first on that has none, ``DEAD``."""
-        worker, left = self.start_worker(files), len(_probes(name, self.second))
+        worker, requests = self.start_worker(files), [list(probe.operations) for probe in _probes(name, self.second)]
+        left = len(requests)
         try:
-            for number, lot in enumerate(_lots(name, self.second)):
-                worker.post(lot, anew=not number)
+            for start in range(0, len(requests), LOT):
+                worker.post(pack(requests[start : start + LOT]), anew=not start)
                 replies: list[Any] = unpack(worker.replies(Limits().request_s))
                 left -= len(replies)
                 yield from replies
@@ -79,9 +80,3 @@ class Comparison:
 @cache
 def _probes(name: str, second: str | None) -> list[Probe]:
     return [*PROBES[name](second)]
-
-
-@cache
-def _lots(name: str, second: str | None) -> list[bytes]:
-    requests = [list(probe.operations) for probe in _probes(name, second)]
-    return [pack(requests[start : start + LOT]) for start in range(0, len(requests), LOT)]

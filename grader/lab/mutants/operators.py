@@ -15,7 +15,7 @@ import libcst.matchers as m
 
 Nodes = Iterator[cst.CSTNode]
 
-WORDS: Final = (  # the first becomes the second
+WORDS: Final = (  # dtypes, functions and kinds of tensors: the first becomes the second
     *("float32 float16", "float32 float64", "float64 float32", "double float", "ceil floor", "mean sum", "any all"),
     *("rsqrt sqrt", "square abs", "clamp remainder", "Parameter Buffer", "reshape view", "empty_like zeros_like"),
     *("uniform_ normal_", "normal_ uniform_", "cos sin", "sin cos", "min max", "max min"),
@@ -44,11 +44,6 @@ def code(node: cst.CSTNode) -> str:
     return cst.Module([]).code_for_node(node)
 
 
-def other_word(node: cst.Name) -> Nodes:
-    """Another dtype, function or kind of tensor."""
-    yield from (node.with_changes(value=other) for word, other in map(str.split, WORDS) if word == node.value)
-
-
 def no_call(node: cst.Call) -> Nodes:
     """``x.f()`` or ``f(x)`` becomes ``x``: no conversion, move, clone, detach, parameter or reshape."""
     if isinstance(node.func, cst.Attribute) and code(node.func.value) not in MODULES:
@@ -68,11 +63,6 @@ def in_place_symbol(node: cst.BinaryOperation) -> Nodes:
     """``x * y`` becomes ``x.mul_(y)``."""
     if name := SYMBOLS.get(type(node.operator)):
         yield parsed(f"({code(node.left)}).{name}({code(node.right)})")
-
-
-def one_operand(node: cst.BinaryOperation) -> Nodes:
-    """Either side alone."""
-    yield from (parsed(code(side)) for side in (node.left, node.right))
 
 
 def rounded_up(node: cst.BinaryOperation) -> Nodes:
@@ -106,11 +96,6 @@ def frozen(node: cst.Call) -> Nodes:
     """A parameter that wants no gradient."""
     if code(node.func).endswith("Parameter"):
         yield node.with_changes(args=[*node.args, cst.Arg(cst.Name("False"), keyword=cst.Name("requires_grad"))])
-
-
-def one_branch(node: cst.If) -> Nodes:
-    """A condition never holds, or always."""
-    yield from (node.with_changes(test=cst.Name(value)) for value in ("False", "True"))
 
 
 def no_statement(node: cst.SimpleStatementLine) -> Nodes:
@@ -149,14 +134,16 @@ def remembered(node: cst.FunctionDef) -> Nodes:
 
 
 OPERATORS: Final[Sequence[tuple[type[cst.CSTNode], Callable[[Any], Nodes]]]] = [
-    (cst.Name, other_word),
+    (cst.Name, lambda node: (node.with_changes(value=new) for old, new in map(str.split, WORDS) if old == node.value)),
     *((cst.Call, operator) for operator in (no_call, in_place, swapped)),
     (cst.Tuple, swapped),
     (cst.Call, frozen),
-    *((cst.BinaryOperation, operator) for operator in (in_place_symbol, one_operand, rounded_up)),
+    (cst.BinaryOperation, in_place_symbol),
+    (cst.BinaryOperation, lambda node: (parsed(code(side)) for side in (node.left, node.right))),
+    (cst.BinaryOperation, rounded_up),
     (cst.ComparisonTarget, other_comparison),
     (cst.Return, detached),
-    (cst.If, one_branch),
+    (cst.If, lambda node: (node.with_changes(test=cst.Name(value)) for value in ("False", "True"))),
     (cst.SimpleStatementLine, no_statement),
     (cst.IndentedBlock, other_order),
     (cst.FunctionDef, partial(decorated, '__import__("torch").no_grad()')),

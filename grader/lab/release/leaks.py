@@ -77,10 +77,7 @@ def _in_text(path: str, text: str, lines: Lines, origins: Mapping[str, str]) -> 
 
 @cache
 def _secrets(root: Path, solution: tuple[Path, ...]) -> tuple[dict[str, str], Lines, dict[str, str]]:
-    """The places of secret lines, these lines to search for, and the places of secret statements; for further bundles.
-
-    What notebooks show to students, or the public tests share, is no secret, except where it solves a task.
-    """
+    """The places of secret lines, these lines as an index, and the places of secret statements."""
     origins: dict[str, str] = {}
     statements: dict[str, str] = {}
     notebooks = [*_notebooks(root)]
@@ -136,8 +133,7 @@ def _bodies(text: str) -> Iterator[tuple[str, int]]:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             body = node.body[1:] if ast.get_docstring(node) is not None else node.body
             if body:
-                first, last = body[0].lineno, body[-1].end_lineno or body[-1].lineno
-                yield dedent("\n".join(source[first - 1 : last])), first
+                yield dedent("\n".join(source[body[0].lineno - 1 : body[-1].end_lineno])), body[0].lineno
 
 
 def _cases(text: str) -> Iterator[tuple[str, int]]:

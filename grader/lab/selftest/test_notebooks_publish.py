@@ -43,7 +43,7 @@ def _pages(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequ
         paths = handbook.write(tmp_path / "build", tmp_path / "book", sources.LANGUAGES, site)
         names = [path.relative_to(tmp_path / "book").as_posix() for path in paths]
         if site:
-            publish.write(site, tmp_path / "book", names, "Hands", released)
+            publish.write(site, tmp_path / "book", paths, released)
     found = Pages({name: (tmp_path / "book" / name).read_text(encoding="utf-8") for name in names})
     found.book = tmp_path / "book"
     return found

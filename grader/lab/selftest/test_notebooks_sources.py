@@ -17,7 +17,6 @@ import torch
 from markdown_it import MarkdownIt
 from nbconvert.filters import markdown2html
 from nbformat import NotebookNode
-from traitlets.config import Config
 
 from grader.lab.site.notebooks import execute, pictures, release, rules, sources, wording
 from grader.selftest.small_notebook import SCRIPT, WORDS, cell, reference, small_walkthrough, write
@@ -372,14 +371,6 @@ def test_a_check_that_a_blank_exercise_passes_is_found(tmp_path: Path) -> None:
         found = [*execute.blank_passes(notebook, tmp_path / "source")]
         assert not (tmp_path / "source" / "trained").exists()
     assert found == ["triple-laws: passes although the exercise is blank"]
-
-
-def test_a_blank_exercise_is_nbgraders_own() -> None:
-    """Blank runs and the handbook show what students get."""
-    config = Config()
-    settings = (sources.ROOT / "nbgrader_config.py").read_text(encoding="utf-8")
-    exec(compile(settings, "nbgrader_config.py", "exec"), {"get_config": lambda: config})
-    assert config.ClearSolutions.code_stub == execute.STUB
 
 
 PRINTING = """from figures import show_table

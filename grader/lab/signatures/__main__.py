@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Executor
 from pathlib import Path
 from typing import Annotated
 
@@ -19,7 +18,7 @@ from grader.assignment import ASSIGNMENT
 from grader.core.cli.terminal import follow, in_one_line
 from grader.lab.pool import pool
 
-from .mistakes import Signatures, Trial, Trying, known, written
+from .mistakes import Signatures, Trial, known, written
 
 OUT = REPOSITORY / "build" / "signatures"
 
@@ -32,7 +31,14 @@ def main(
     """Write the file."""
     place = out / "signatures.json"
     with pool(jobs) as processes:
-        found = known(ASSIGNMENT, _trying(processes), pairs=not alone)
+
+        def trying(title: str, trials: Sequence[Trial]) -> Sequence[Mapping[str, Signatures]]:
+            from .public_tests import tried  # imports torch, which --help does without
+
+            results = processes.map(tried, [ASSIGNMENT] * len(trials), *zip(*trials, strict=True))
+            return [*follow(results, title, len(trials))]
+
+        found = known(ASSIGNMENT, trying, pairs=not alone)
     text = written(found, ASSIGNMENT.rubric)
     out.mkdir(parents=True, exist_ok=True)
     place.write_text(text, encoding="utf-8")
@@ -40,16 +46,6 @@ def main(
     names = {name for cause in causes for name in cause.names}
     number = sum(map(len, found.values()))
     print(f"{number} signatures of {len(names)} mistakes, {len(text) // 1000} kB: {place}")
-
-
-def _trying(processes: Executor) -> Trying:
-    def trying(title: str, trials: Sequence[Trial]) -> Sequence[Mapping[str, Signatures]]:
-        from .public_tests import tried  # imports torch, which --help does without
-
-        results = processes.map(tried, [ASSIGNMENT] * len(trials), *zip(*trials, strict=True))
-        return [*follow(results, title, len(trials))]
-
-    return trying
 
 
 if __name__ == "__main__":

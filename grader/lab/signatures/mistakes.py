@@ -51,8 +51,9 @@ def known(assignment: Assignment, trying: Trying, pairs: bool = True) -> dict[st
     found: dict[str, dict[Signatures, set[Cause]]] = defaultdict(lambda: defaultdict(set))
     for seen in _all(assignment, trying, pairs):
         for property_id, signatures in seen.signatures.items():
-            names = _named(seen.names, property_id, assignment)
-            found[property_id][signatures].add(Cause(names, seen.fails - {property_id}))
+            # Of its names those that belong to the property; if none does, all.
+            fitting = {name for name in seen.names if property_id in assignment.rubric.misconception(name).properties}
+            found[property_id][signatures].add(Cause(frozenset(fitting) or seen.names, seen.fails - {property_id}))
     return {
         property_id: {
             signatures: causes for signatures, causes in entries.items() if any(cause.names for cause in causes)
@@ -109,12 +110,6 @@ def _hints(rubric: Rubric, name: str) -> dict[str, str]:
 
 def _json(whole: Mapping[str, Any]) -> str:
     return json.dumps(whole, ensure_ascii=False, separators=(",", ":"))
-
-
-def _named(names: Names, property_id: str, assignment: Assignment) -> Names:
-    """Of a mistake's names those that belong to the property; if none does, all."""
-    fitting = {name for name in names if property_id in assignment.rubric.misconception(name).properties}
-    return frozenset(fitting) or names
 
 
 def _all(assignment: Assignment, trying: Trying, pairs: bool) -> Iterator[_Seen]:

@@ -21,8 +21,9 @@ def disagreements(one: Sequence[Token], other: Sequence[Token], *, inline: bool)
     With ``inline``, lines of text have the same formulas, code and numbers, too. Otherwise one language may repeat a
     letter, or write a number of one digit as a word, which the other does not.
     """
-    for what, parts in (("structure", _structure), ("symbols", _symbols), ("links", _links), ("numbers", _numbers)):
-        if found := difference(parts(one, inline), parts(other, inline)):
+    here, there = _parts(one, inline), _parts(other, inline)
+    for what in here:
+        if found := difference(here[what], there[what]):
             yield f"differ in {what}: {found}"
 
 
@@ -42,27 +43,19 @@ def difference(one: Sequence[str], other: Sequence[str], names: Sequence[str] = 
     )
 
 
-def _structure(tokens: Sequence[Token], _: bool) -> list[str]:
-    """Every block in order: headings with their level, paragraphs, rows and cells of tables, items of lists."""
-    return [f"{number} {token.tag}" for number, token in enumerate(t for t in tokens if t.nesting == 1)]
-
-
-def _symbols(tokens: Sequence[Token], inline: bool) -> list[str]:
-    """Formulas and figures to touch, and code: each once, since a language may repeat a formula more often."""
+def _parts(tokens: Sequence[Token], inline: bool) -> dict[str, list[str]]:
+    """What both languages have alike, by kind."""
     every = (*tokens, *within(tokens))
     kinds = ("math_block", "math_inline_double", *(("math_inline",) if inline else ()))
     formulas = [_SAID.sub("", token.content.strip()) for token in every if token.type in kinds]
     figures = [name for token in tokens if token.type == "html_block" for name in MARKER.findall(token.content)]
     code = [token.content for token in every if token.type == "code_inline" and inline]
-    return sorted({*formulas, *figures, *code})
-
-
-def _links(tokens: Sequence[Token], _: bool) -> list[str]:
-    return [str(token.attrs["href"]) for token in within(tokens) if token.type == "link_open"]
-
-
-def _numbers(tokens: Sequence[Token], inline: bool) -> list[str]:
-    """Numbers outside formulas and code: points, sections, the values of worked examples."""
-    texts = [token.content for token in within(tokens) if token.type == "text"]
-    found = [number.replace(",", "") for text in texts for number in NUMBER.findall(text)]
-    return found if inline else sorted({number for number in found if len(number) > 1})
+    texts = [token.content for token in within(tokens) if token.type == "text"]  # outside formulas and code
+    numbers = [number.replace(",", "") for text in texts for number in NUMBER.findall(text)]
+    return {
+        # Every block in order: headings with their level, paragraphs, rows and cells of tables, items of lists.
+        "structure": [f"{number} {token.tag}" for number, token in enumerate(t for t in tokens if t.nesting == 1)],
+        "symbols": sorted({*formulas, *figures, *code}),  # each once, since a language may repeat a formula more often
+        "links": [str(token.attrs["href"]) for token in within(tokens) if token.type == "link_open"],
+        "numbers": numbers if inline else sorted({number for number in numbers if len(number) > 1}),
+    }

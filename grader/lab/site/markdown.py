@@ -17,7 +17,7 @@ from mdit_py_plugins.anchors import anchors_plugin
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
 from grader.lab.site import touch
-from grader.lab.site.formulas import mathml
+from grader.lab.site.formulas import UnknownMathematics, mathml
 
 TIGHT = '<span class="tight">'
 LONG = 50  # characters of a formula in a line of text that may be wider than a phone
@@ -55,12 +55,11 @@ def parser() -> MarkdownIt:
     """A parser of CommonMark with tables, formulas between dollar signs, curly quotation marks and ids of headings."""
     markdown = MarkdownIt("commonmark", {"html": True, "typographer": True})
     markdown.enable(["table", "smartquotes"]).use(dollarmath_plugin, allow_labels=False, double_inline=True)
-    return markdown.use(anchors_plugin, max_level=6, slug_func=_anchor)
 
+    def anchor(heading: str) -> str:  # as Jupyter's, so that a link into a notebook leads to the same place in its page
+        return quote(heading.replace(" ", "-"), safe="?/:@!$&'()*+,;=")
 
-def _anchor(heading: str) -> str:
-    """The id of a heading, as Jupyter gives it, so that a link into a notebook leads to the same place in its page."""
-    return quote(heading.replace(" ", "-"), safe="?/:@!$&'()*+,;=")
+    return markdown.use(anchors_plugin, max_level=6, slug_func=anchor)
 
 
 class Renderer(RendererHTML):
@@ -102,9 +101,12 @@ def font() -> str:
     return base64.b64encode((Path(__file__).parent / "fonts" / "stix-two-math.woff").read_bytes()).decode()
 
 
-def formulas(tokens: Iterable[Token]) -> Iterator[str]:
-    """The formulas in a text, in LaTeX."""
+def wrong_formulas(tokens: Iterable[Token]) -> Iterator[str]:
+    """What is wrong with each formula in a text that a browser could not show."""
     for token in tokens:
         if token.type.startswith("math_"):
-            yield token.content
-        yield from formulas(token.children or ())
+            try:
+                mathml(token.content)
+            except UnknownMathematics as error:
+                yield str(error)
+        yield from wrong_formulas(token.children or ())

@@ -125,19 +125,18 @@ def judge_style(assignment: Assignment, number: int, way: str) -> Verdict:
     """Judge one combination in one of ``WAYS``; the number is the seed of its cases where no worker is needed."""
     style: Style = assignment.part("corpus.styles").style(number)
     submission, without = style.submission(assignment), WAYS[way]
+    cases: Mapping[str, Sequence[Any]]
     if without is None:
         forget_modules()
-        return _of_style(style, way, run(assignment, submission.files, number), number)
-    report = grader_for(assignment, without=without).grade(submission)
-    return _of_style(style, way, {name: prop.cases for name, prop in report.properties.items()}, 0)
-
-
-def _of_style(style: Style, way: str, cases: Mapping[str, Sequence[Any]], seed: int) -> Verdict:
-    """What is wrong: the first case of each property that does not pass, and all options."""
-    failing = {
+        cases = run(assignment, submission.files, number)
+    else:
+        report = grader_for(assignment, without=without).grade(submission)
+        cases = {name: prop.cases for name, prop in report.properties.items()}
+    failing = {  # the first case of each property that does not pass
         name: case for name, some in cases.items() for case in reversed(some) if case.outcome not in NOTHING_LOST
     }
     problem = "; ".join(f"{name} {case.outcome}, {case.id}: {case.message}" for name, case in failing.items())
     problem = problem and f"{problem} ({', '.join(style.options)})"
     closest = largest([case for some in cases.values() for case in some])
+    seed = number if without is None else 0
     return Verdict(f"{style.name}, {way}", seed, True, frozenset(failing), closest, problem=problem)

@@ -1,6 +1,6 @@
 """The same code in other files: packages, helpers, imports, encodings, line ends, and what people leave behind.
 
-A style takes the text of the submission's files, by path, and returns text or bytes.
+A style takes the text of the submission's files, by path, and returns text or bytes. ``STYLES`` has them all.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NAMES: Final = {
 NAMED: Final = "".join(f"from .{path[13:-3]} import {NAMES[path]}\n" for path in (NORM, VOCAB, ROPE))
 
 
-def each(files: Files, change: Callable[[str], str]) -> Laid:
+def each(change: Callable[[str], str], files: Files) -> Laid:
     """The files with the text of the four that count changed."""
     return {path: change(text) if path in NAMES else text for path, text in files.items()}
 
@@ -41,58 +41,22 @@ def moved(files: Files, path: str, to: str, reference: str) -> Files:
 
 def around(texts: Mapping[str, str], files: Files) -> Laid:
     """Text before and behind the code of every file."""
-    return each(files, lambda code: f"{texts.get('before', '')}{code}{texts.get('after', '')}")
+    return each(lambda code: f"{texts.get('before', '')}{code}{texts.get('after', '')}", files)
 
 
-# ── Bytes, and how lines are written ────────────────────────────────────────────────────────────────────────────────
+def untidy(text: str) -> str:
+    return "\n\f\n" + re.sub("^( +return .*)$", "\\1 ;  ", text, flags=re.M).rstrip() + "  # end"
 
 
-def windows(files: Files) -> Laid:
-    return {path: text.replace("\n", "\r\n").encode() for path, text in files.items()}
-
-
-def byte_order_mark(files: Files) -> Laid:
-    return {path: b"\xef\xbb\xbf" + text.encode() for path, text in files.items()}
-
-
-def gbk(files: Files) -> Laid:
-    return {path: f"# -*- coding: gbk -*-\n# 作业二\n{text}".encode("gbk") for path, text in files.items()}
-
-
-def tabs(files: Files) -> Laid:
-    return each(files, lambda text: re.sub("^(    )+", lambda found: "\t" * (len(found[0]) // 4), text, flags=re.M))
-
-
-def no_comments(files: Files) -> Laid:
-    return each(files, lambda text: ast.unparse(ast.parse(text)))
-
-
-def untidy(files: Files) -> Laid:
-    return each(
-        files, lambda text: "\n\f\n" + re.sub("^( +return .*)$", "\\1 ;  ", text, flags=re.M).rstrip() + "  # end"
-    )
-
-
-def prints(files: Files) -> Laid:
+def prints(text: str) -> str:
     talk = '\\1print("in", input.shape, flush=True)\n\\1assert input is not None\n\\1'
-    return each(files, lambda text: re.sub(r"^( +)(?=gz, eps =|seq_len = input)", talk, text, flags=re.M))
-
-
-# ── Which file has what ─────────────────────────────────────────────────────────────────────────────────────────────
+    return re.sub(r"^( +)(?=gz, eps =|seq_len = input)", talk, text, flags=re.M)
 
 
 def exported(files: Files) -> Laid:
     stars = {path: f"{text}\n\n__all__ = {NAMES[path].split(', ')}\n" for path, text in files.items() if path in NAMES}
     package = "".join(f"from .{name} import *\n" for name in ("norm", "vocab_emb", "pos_emb"))
     return {**stars, PACKAGE: package, ROOT: "from .functional import *\nfrom .modeling import *\n"}
-
-
-def empty_packages(files: Files) -> Laid:
-    return {**files, PACKAGE: "", ROOT: ""}
-
-
-def no_packages(files: Files) -> Laid:
-    return {path: text for path, text in files.items() if path in NAMES}
 
 
 def one_file(files: Files) -> Laid:
@@ -146,15 +110,28 @@ def decorated_classes(files: Files) -> Laid:
     decorator = "from src.utils import configured\n\n"
     classes = re.compile("^(?=class (?:Group|Vocab|Parallel|NTK))", re.M)
     utils = {"src/utils/__init__.py": "from .kit import configured as configured\n", "src/utils/kit.py": TEXTS["kit"]}
-    return {**each(files, lambda text: decorator + classes.sub("@configured\n", text)), **utils}
+    return {**each(lambda text: decorator + classes.sub("@configured\n", text), files), **utils}
 
 
-FUNCTIONS: Final[list[Callable[[Files], Laid]]] = [
-    *(windows, byte_order_mark, gbk, tabs, no_comments, untidy, prints),
-    *(exported, empty_packages, no_packages, one_file, two_in_one, private_modules, packages_of_layers, subclassed),
-    *(renamed, helpers_elsewhere, late_helpers, decorated_classes),
-]
 STYLES: Final[dict[str, Callable[[Files], Laid]]] = {
     **{name: partial(around, texts) for name, texts in TEXTS["around"].items()},
-    **{function.__name__.replace("_", " "): function for function in FUNCTIONS},
+    "windows": lambda files: {path: text.replace("\n", "\r\n").encode() for path, text in files.items()},
+    "byte order mark": lambda files: {path: b"\xef\xbb\xbf" + text.encode() for path, text in files.items()},
+    "gbk": lambda files: {path: f"# -*- coding: gbk -*-\n# 作业二\n{files[path]}".encode("gbk") for path in files},
+    "tabs": partial(each, lambda text: re.sub("^(    )+", lambda one: "\t" * (len(one[0]) // 4), text, flags=re.M)),
+    "no comments": partial(each, lambda text: ast.unparse(ast.parse(text))),
+    "untidy": partial(each, untidy),
+    "prints": partial(each, prints),
+    "exported": exported,
+    "empty packages": lambda files: {**files, PACKAGE: "", ROOT: ""},
+    "no packages": lambda files: {path: files[path] for path in NAMES},
+    "one file": one_file,
+    "two in one": two_in_one,
+    "private modules": private_modules,
+    "packages of layers": packages_of_layers,
+    "subclassed": subclassed,
+    "renamed": renamed,
+    "helpers elsewhere": helpers_elsewhere,
+    "late helpers": late_helpers,
+    "decorated classes": decorated_classes,
 }

@@ -34,7 +34,7 @@ def problems(handouts: Mapping[str, Sequence[Page]], rubric: Rubric) -> Iterator
 
 def _bad_links(page: Page) -> Iterator[str]:
     for name in page.touches:
-        if not (page.touch_folder / f"{name}.js").is_file():
+        if not (page.folder.parent / "touch" / f"{name}.js").is_file():
             yield f"{page.language}/{page.name}: touch/{name}.js, the script of an interactive figure, is missing"
     for token in languages.within(page.tokens):
         target = str(token.attrs.get("href") or token.attrs.get("src") or "")

@@ -11,7 +11,6 @@ from markdown_it.token import Token
 from grader.core.messages import UserError
 from grader.core.rubric import Rubric
 from grader.lab.site import languages, markdown
-from grader.lab.site.formulas import UnknownMathematics, mathml
 from grader.lab.site.touch import MARKER
 
 BOX = "[ ] "
@@ -39,13 +38,8 @@ class Page:
 
     @property
     def touches(self) -> list[str]:
-        """The names of the figures to touch, in order."""
+        """The names of the figures to touch, in order; one script each serves all languages."""
         return [name for token in self.tokens if token.type == "html_block" for name in MARKER.findall(token.content)]
-
-    @property
-    def touch_folder(self) -> Path:
-        """Where the scripts of such figures are; one serves all languages."""
-        return self.folder.parent / "touch"
 
 
 class HandoutError(UserError):
@@ -77,11 +71,8 @@ def read(language: str, rubric: Rubric, source: Path) -> list[Page]:
             if token.type.startswith("html_") and not MARKER.fullmatch(token.content.strip()):
                 said = repr(token.content.strip())
                 raise HandoutError(f"{path}: {said} is HTML, which pages may not contain. Write Markdown.")
-        try:
-            for latex in markdown.formulas(tokens):
-                mathml(latex)
-        except UnknownMathematics as error:
-            raise HandoutError(f"{path}: {error}") from None
+        for wrong in markdown.wrong_formulas(tokens):
+            raise HandoutError(f"{path}: {wrong}")
         pages.append(Page(name, language, path.parent, tokens))
     return pages
 

@@ -14,7 +14,6 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 
-from grader.core.rubric import LANGUAGES
 from grader.lab.site import markdown, touch
 from grader.lab.site.formulas import mathml
 
@@ -22,7 +21,6 @@ from .pages import Page
 
 COVER = "figures/cover.svg"  # in the handout's source; what is printed does without, too
 WHOLE = "all"
-OTHER_LANGUAGE = {"en": "English", "zh": "中文"}
 FOLDED = {"Common mistakes": "Show", "常见错误": "展开"}  # sections that would spoil the search for one's own mistake
 LONGEST_WHOLE = 28  # characters; shorter code in a sentence is not broken over two lines
 LIGHT, DARK = "xcode", "github-dark"  # each colour reads well: 4.5 to 1 on the ground of code
@@ -44,7 +42,6 @@ def write(pages: Sequence[Page], out: Path, title: str) -> list[Path]:
         "contents": {
             page.name: markdown.finished(markdown.html(page.tokens, _Renderer(page.folder))) for page in pages
         },
-        "others": {code: OTHER_LANGUAGE[code] for code in LANGUAGES if code != language},
         "light": HtmlFormatter(style=LIGHT).get_style_defs(".code"),
         "dark": HtmlFormatter(style=DARK).get_style_defs(".code"),
     }
@@ -52,7 +49,7 @@ def write(pages: Sequence[Page], out: Path, title: str) -> list[Path]:
         page.name: templates.get_template("page.html.j2").render(
             page=page,
             title=page.title,
-            script=touch.script(page.touch_folder, page.touches),
+            script=touch.script(source / "touch", page.touches),
             touch_styles=touch.styles() if page.touches else "",
         )
         for page in pages

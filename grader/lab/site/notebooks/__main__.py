@@ -149,20 +149,15 @@ def write_handbook(
     if not found:
         pages = handbook.write(BUILD, HANDBOOK, sources.LANGUAGES)
         typer.echo(f"{len(pages)} pages. Open {pages[0]}")
-    if site and not found:
-        _write_site(publish.Site(site.rstrip("/")))
+    if site and not found:  # with solutions, so in a folder of its own: never in the students' bundle
+        public = publish.Site(site.rstrip("/"))
+        pages = handbook.write(BUILD, SITE, sources.LANGUAGES, public)
+        released = {one: BUILD / one / "course" / course.RELEASE for one in sources.LANGUAGES}
+        if missing := [str(folder) for folder in released.values() if not folder.exists()]:
+            fail(f"no notebooks to open in {', '.join(missing)}: run make notebooks first")
+        publish.write(public, SITE, pages, released)
+        typer.echo(f"{len(pages)} pages for {public.address}, with solutions: {SITE}")
     _end(found)
-
-
-def _write_site(site: publish.Site) -> None:
-    """Write the pages for the public, which have solutions, in a folder of their own: never in the students' bundle."""
-    pages = handbook.write(BUILD, SITE, sources.LANGUAGES, site)
-    released = {one: BUILD / one / "course" / course.RELEASE for one in sources.LANGUAGES}
-    if missing := [str(folder) for folder in released.values() if not folder.exists()]:
-        fail(f"no notebooks to open in {', '.join(missing)}: run make notebooks first")
-    names = [page.relative_to(SITE).as_posix() for page in pages]
-    publish.write(site, SITE, names, sources.front()["title"][sources.LANGUAGES[0]], released)
-    typer.echo(f"{len(pages)} pages for {site.address}, with solutions: {SITE}")
 
 
 if __name__ == "__main__":

@@ -45,10 +45,10 @@ def prepare(language: str, course: Path) -> None:
     run(course, "generate_assignment", HOMEWORK, "--force")
 
 
-def run(course: Path, *arguments: str, container: bool = False) -> None:
+def run(course: Path, *arguments: str, contained: bool = False) -> None:
     """Run one nbgrader command in the course folder; its output is appended to ``nbgrader.log`` there.
 
-    One that runs students' code does so in a ``container`` if this machine has one.
+    One that runs students' code is ``contained`` where this machine can do that.
 
     Raises:
         NbgraderFailed: If its exit status is not 0.
@@ -62,7 +62,7 @@ def run(course: Path, *arguments: str, container: bool = False) -> None:
     with (course / LOG).open("a", encoding="utf-8") as log:
         start = log.tell()
         ended = subprocess.run(
-            [*(_container(course) if container else ()), *NBGRADER, *arguments],
+            [*(container(course) if contained else ()), *NBGRADER, *arguments],
             cwd=course,
             env=os.environ | KERNEL_ENVIRONMENT | places,
             stdin=subprocess.DEVNULL,
@@ -76,21 +76,11 @@ def run(course: Path, *arguments: str, container: bool = False) -> None:
         raise NbgraderFailed(f"nbgrader {arguments[0]} exited with {ended.returncode}: {last} (more in {course / LOG})")
 
 
-def require_container(folder: Path) -> None:
-    """Check that students' code can run in a container.
+def container(course: Path) -> list[str]:
+    """The start of a command line that keeps a command off the network and lets it write in the course folder only.
 
-    Raises:
-        UserError: If it cannot; the text gives the remedy.
+    It is empty if no container can be created here.
     """
-    if not _container(folder):
-        raise UserError(
-            "students' notebooks would run uncontained, with your account: no container can be created here. "
-            "Install bubblewrap and allow user namespaces, or pass --uncontained for notebooks that you trust."
-        )
-
-
-def _container(course: Path) -> list[str]:
-    """The start of a command line that keeps a command off the network and lets it write in the course folder only."""
     program = shutil.which("bwrap")
     folder = str(course.resolve())
     if program is None:

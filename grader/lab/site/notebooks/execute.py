@@ -6,27 +6,32 @@ import base64
 import contextlib
 import os
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from typing import Any
 from unicodedata import east_asian_width
 
 import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
+from traitlets.config.loader import PyFileConfigLoader
 
+from . import sources
 from .submissions import unneeded
 
-CELL_TIMEOUT_S = 300
 WIDEST = 110  # characters of a printed line, of which the handbook shows no more where it is widest
 # One thread for every library: more would slow each other down on a busy machine.
 KERNEL_ENVIRONMENT = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
 # Figures as PNG, for a notebook, and as SVG, for the handbook; the same figure has the same bytes at any time.
 FIGURES = ["--InlineBackend.figure_formats={'png', 'svg'}"]
 FIGURE_ENVIRONMENT = {"MATPLOTLIBRC": str(Path(__file__).with_name("matplotlibrc")), "SOURCE_DATE_EPOCH": "0"}
-# No history file, and no warnings about the connection: it is local, and its messages are signed.
-KERNEL_ARGUMENTS = ["--HistoryManager.hist_file=:memory:", "--IPKernelApp.log_level=ERROR"]
 
-STUB = {"python": '# TODO\nraise NotImplementedError("TODO")'}  # as in nbgrader_config.py
+
+@cache
+def nbgrader() -> Any:
+    """The settings of nbgrader, which hold here, too: the stub of an exercise, a cell's time limit, quiet kernels."""
+    return PyFileConfigLoader("nbgrader_config.py", str(sources.ROOT)).load_config()
 
 
 def execute(notebook: NotebookNode, folder: Path, go_on: bool = False) -> NotebookNode:
@@ -38,11 +43,11 @@ def execute(notebook: NotebookNode, folder: Path, go_on: bool = False) -> Notebo
         return notebook
     client = NotebookClient(
         notebook,
-        timeout=CELL_TIMEOUT_S,
+        timeout=nbgrader().Execute.timeout,
         kernel_name="python3",
         allow_errors=go_on,
         resources={"metadata": {"path": str(folder)}},
-        extra_arguments=KERNEL_ARGUMENTS + FIGURES,
+        extra_arguments=nbgrader().Execute.extra_arguments + FIGURES,
     )
     with contextlib.suppress(CellExecutionError):  # the cell's outputs hold the error
         client.execute(env=os.environ | KERNEL_ENVIRONMENT | FIGURE_ENVIRONMENT)
@@ -57,15 +62,10 @@ def complaints(notebook: NotebookNode) -> Iterator[str]:
                 yield f"{cell.id}: {output.ename}: {output.evalue}"
             elif output.output_type == "stream" and output.name == "stderr":
                 yield f"{cell.id}: stderr: {output.text.strip().splitlines()[-1]}"
-            elif (
-                output.output_type == "stream"
-                and (width := max(map(_width, output.text.splitlines()), default=0)) > WIDEST
-            ):
-                yield f"{cell.id}: prints a line of {width} characters; a page shows {WIDEST}"
-
-
-def _width(line: str) -> int:
-    return len(line) + sum(east_asian_width(character) in "FW" for character in line)
+            elif output.output_type == "stream":
+                widths = [sum(1 + (east_asian_width(one) in "FW") for one in line) for line in output.text.splitlines()]
+                if (width := max(widths, default=0)) > WIDEST:
+                    yield f"{cell.id}: prints a line of {width} characters; a page shows {WIDEST}"
 
 
 def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
@@ -89,7 +89,7 @@ def cleared(notebook: NotebookNode) -> NotebookNode:
     """The notebook itself, with its solutions replaced by stubs; hidden tests and outputs stay."""
     from nbgrader.preprocessors import ClearSolutions  # takes seconds, and only a released notebook is cleared
 
-    ClearSolutions(code_stub=STUB).preprocess(notebook, {})  # in place
+    ClearSolutions(config=nbgrader()).preprocess(notebook, {})  # in place
     return notebook
 
 

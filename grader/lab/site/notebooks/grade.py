@@ -70,8 +70,11 @@ def grade(folder: Path, out: Path, language: str = "en", say: Say = print, uncon
         students = discover(reader, folder)
         if not students:
             raise UserError(f"{folder}: no submission found. Expected a folder or a zip for each student.")
-        if not uncontained:
-            courses.require_container(folder)
+        if not uncontained and not courses.container(folder):
+            raise UserError(
+                "students' notebooks would run uncontained, with your account: no container can be created here. "
+                "Install bubblewrap and allow user namespaces, or pass --uncontained for notebooks that you trust."
+            )
         courses.prepare(language, out)
         checks: list[Check] = []
         scripts = sources.scripts()
@@ -89,7 +92,7 @@ def grade(folder: Path, out: Path, language: str = "en", say: Say = print, uncon
                     missing = (why, None) if why else ("not submitted", 0.0)
                     checks += not_run(student, script.stem, source, *missing)
             if ready:
-                _quietly(out, "autograde", courses.HOMEWORK, "--notebook", script.stem, container=True)
+                _quietly(out, "autograde", courses.HOMEWORK, "--notebook", script.stem, contained=True)
             checks += [check for student in ready for check in read(out, student, script.stem, source)]
             say(
                 f"[{nth}/{len(scripts)}] {script.stem}: {len(ready)} of {len(students)} students, "
@@ -126,10 +129,10 @@ def _put(
     return None
 
 
-def _quietly(out: Path, *arguments: str, container: bool = False) -> None:
+def _quietly(out: Path, *arguments: str, contained: bool = False) -> None:
     """Run nbgrader and log a failure. If a student's notebook is the cause, that student's checks show it later."""
     try:
-        courses.run(out, *arguments, container=container)
+        courses.run(out, *arguments, contained=contained)
     except courses.NbgraderFailed as failure:
         with (out / courses.LOG).open("a", encoding="utf-8") as log:
             log.write(f"{failure}\n")

@@ -7,7 +7,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from posixpath import dirname, relpath
@@ -263,16 +263,10 @@ def _with_solution(cell: NotebookNode, solution: NotebookNode) -> list[NotebookN
     return [cell, nbformat.v4.new_code_cell("\n".join([times.SOLUTION, *lines]), id=f"{cell.id}-solution")]
 
 
-@cache
-def styles() -> str:
-    """The style sheet, with the mathematical font in it."""
-    sheet = (HERE / "handbook.css").read_text(encoding="utf-8").replace("FONT", markdown.font())
-    return "\n".join([touch.styles(), sheet])
-
-
 def _render(language: str, heading: str, **more: object) -> str:
     template = jinja2.Template(
         (HERE / "page.html.j2").read_text(encoding="utf-8"), trim_blocks=True, lstrip_blocks=True
     )
-    named: Mapping[str, object] = {"language": language, "heading": html.escape(heading), "css": styles()}
-    return str(template.render(**named, **more))
+    sheet = (HERE / "handbook.css").read_text(encoding="utf-8").replace("FONT", markdown.font())
+    css = f"{touch.styles()}\n{sheet}"
+    return str(template.render(language=language, heading=html.escape(heading), css=css, **more))

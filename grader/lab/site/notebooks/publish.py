@@ -109,9 +109,10 @@ def plain(content: str) -> str:
     return text if len(text) <= LONGEST else text[:LONGEST].rsplit(" ", 1)[0] + " …"
 
 
-def write(site: Site, out: Path, pages: Sequence[str], title: str, released: Mapping[str, Path]) -> None:
+def write(site: Site, out: Path, pages: Sequence[Path], released: Mapping[str, Path]) -> None:
     """Write what a site has beside its pages: map, feed, preview, licence, and the released notebooks by language."""
-    told = {"site": site, "pages": pages, "title": title, "changes": changes(), "author": author()}
+    names, title = [page.relative_to(out).as_posix() for page in pages], sources.front()["title"][sources.LANGUAGES[0]]
+    told = {"site": site, "pages": names, "title": title, "changes": changes(), "author": author()}
     for name in ("sitemap.xml", "feed.xml"):
         template = (Path(__file__).parent / f"{name}.j2").read_text(encoding="utf-8")
         text = jinja2.Template(template, autoescape=True, keep_trailing_newline=True).render(**told)

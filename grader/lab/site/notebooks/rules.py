@@ -11,7 +11,6 @@ from pathlib import Path
 from nbformat import NotebookNode
 
 from grader.lab.site import languages, markdown, touch
-from grader.lab.site.formulas import UnknownMathematics, mathml
 
 from . import sources, wording
 
@@ -53,19 +52,11 @@ def problems(notebook: NotebookNode) -> Iterator[str]:
         if cell.cell_type == "code":
             found += _of_code(cell, before)
         else:
-            found += _of_formulas(cell.source)
+            found += markdown.wrong_formulas(markdown.parser().parse(cell.source))
         for words, name, _ in touch.SETTING.findall(cell.metadata.get(sources.IN_HANDBOOK, "")):
             if name not in touched:
                 found.append(f"{words!r} sets a figure that is not here: {name}")
         yield from (f"{cell.id}: {line}" for line in found)
-
-
-def _of_formulas(source: str) -> Iterator[str]:
-    for latex in markdown.formulas(markdown.parser().parse(source)):
-        try:
-            mathml(latex)
-        except UnknownMathematics as error:
-            yield str(error)
 
 
 def _of_code(cell: NotebookNode, before: NotebookNode) -> Iterator[str]:
@@ -159,5 +150,5 @@ def _of_twins(twins: Sequence[NotebookNode]) -> Iterator[str]:
         return
     tokens = [markdown.parser().parse(twin.source) for twin in twins]
     yield from (f"{name}: languages {line}" for line in languages.disagreements(*tokens, inline=False))
-    if len({sources.hints(twin.source) for twin in twins}) > 1:
+    if len({len(sources.HINTS.findall(twin.source)) for twin in twins}) > 1:
         yield f"{name}: languages differ in hints"

@@ -40,7 +40,7 @@ NBGRADER_DEFAULTS = {"grade": False, "locked": False, "schema_version": 3, "solu
 IN_HANDBOOK = "handbook"  # key in a cell's metadata: its text with the words that set a figure, which Jupyter lacks
 
 HINT = "<details class=hint>"  # without quotes, which the handbook would make curly
-_HINT = re.compile(r"(?m)^(Hint|提示)(?:: |：)(.+(?:\n.+)*)")
+HINTS = re.compile(r"(?m)^(Hint|提示)(?:: |：)(.+(?:\n.+)*)")
 
 
 def scripts() -> list[Path]:
@@ -99,7 +99,7 @@ def read(script: Path, language: str) -> NotebookNode:
             _complete(cell)
         elif cell.cell_type == "markdown":
             text = folded(unbroken(cell.source))
-            cell.source = touch.without_settings(text)
+            cell.source = touch.SETTING.sub(r"\1", text)  # Jupyter has no figure that words could set
             if text != cell.source:
                 cell.metadata[IN_HANDBOOK] = text
     notebook.nbformat, notebook.nbformat_minor = 4, 5
@@ -109,14 +109,9 @@ def read(script: Path, language: str) -> NotebookNode:
 def folded(text: str) -> str:
     """A text with its hints, each of them a paragraph, folded away and numbered."""
     number = count(1)
-    return _HINT.sub(
+    return HINTS.sub(
         lambda found: f"{HINT}<summary>{found[1]} {next(number)}</summary>\n\n{found[2]}\n\n</details>", text
     )
-
-
-def hints(text: str) -> int:
-    """The number of hints in a text."""
-    return len(_HINT.findall(text))
 
 
 def given(notebook: NotebookNode) -> list[str]:

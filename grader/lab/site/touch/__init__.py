@@ -23,11 +23,6 @@ SETTING = re.compile(r"\[([^][]+)\]\(#(\w+)\?([^()\s]+)\)")  # the words, the fi
 _SETTING_IN_HTML = re.compile(r'([(（]*)<a href="#(\w+\?[^"]+)">(.*?)</a>([,.;:)，。；：）、]*)', re.DOTALL)
 
 
-def without_settings(markdown: str) -> str:
-    """A text in which words that set a figure are words only, for a reader who has no such figure."""
-    return SETTING.sub(r"\1", markdown)
-
-
 def alive(page: str) -> str:
     """HTML with what the page's script brings to life: figures, and buttons that set them."""
     page = MARKER.sub(r'<figure class="touch" data-touch="\1"></figure>', page)
