@@ -55,7 +55,7 @@ SPOILED = {
     "a heading": ("zh/task1.md", "## 手算例子\n", "", "task1: en and zh differ in structure"),
     "a symbol": ("zh/task2.md", "`init_std`", "`init_sdt`", "task2: en and zh differ in symbols"),
     "a number": ("zh/task3.md", "| 5, 50 | 2, 20 |", "| 5, 50 | 2, 21 |", "task3: en and zh differ in numbers"),
-    "points": ("en/task1.md", "root** · 5 p", "root** · 7 p", "en/task1: the requirements are not the rubric's"),
+    "points": ("en/task1.md", "root** · 5 p", "root** · 7.5 p", "page: eps is added inside the square root · 7.5"),
     "a title": ("zh/task2.md", "调用不改变 id", "调用不改动 id", "zh/task2: the requirements are not the rubric's"),
     "all points": ("en/task3.md", "36 points", "Some points", "en/task3: the first lines do not name the 36 points"),
     "the table": ("en/index.md", "py` | 22 |", "py` | 23 |", "en/index: task 2 has 23 points, 22 in the rubric"),

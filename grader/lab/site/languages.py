@@ -32,12 +32,12 @@ def within(tokens: Sequence[Token]) -> Iterator[Token]:
         yield from token.children or ()
 
 
-def difference(one: Sequence[str], other: Sequence[str]) -> str:
+def difference(one: Sequence[str], other: Sequence[str], *, names: Sequence[str] = ("the first", "the second")) -> str:
     """What one list has more often than the other, as a text; empty if there is nothing."""
     here, there = Counter(one) - Counter(other), Counter(other) - Counter(one)
     return "; ".join(
         f"only {name}: {', '.join(list(extra.elements())[:SHOWN])}"
-        for name, extra in (("the first", here), ("the second", there))
+        for name, extra in zip(names, (here, there), strict=True)
         if extra
     )
 

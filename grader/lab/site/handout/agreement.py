@@ -11,7 +11,7 @@ from grader.lab.site import languages
 
 from .pages import BOX, Page
 
-_REQUIREMENT = re.compile(re.escape(BOX) + r"\*\*(.+?)\*\* · (\d+) (?:points?|分)[.。]")
+_REQUIREMENT = re.compile(re.escape(BOX) + r"\*\*(.+?)\*\* · (\d+(?:\.\d+)?) (?:points?|分)[.。]")
 _TASK = re.compile(r"\[\d\]\(task\d\.md\)")
 _ARXIV = re.compile(r"arxiv\.org/abs/\d{4}\.\d{5}v\d+$")  # with its version, since sections are renumbered
 
@@ -69,7 +69,7 @@ def _bad_requirements(page: Page, task: Task) -> Iterator[str]:
     wanted = [(prop.title[page.language], prop.points) for prop in task.properties]
     if found != wanted:
         lines = ([f"{title} · {points:g}" for title, points in some] for some in (found, wanted))
-        why = languages.difference(*lines) or "order"
+        why = languages.difference(*lines, names=("on the page", "in the rubric")) or "order"
         yield f"{page.language}/{page.name}: the requirements are not the rubric's: {why}"
     first = [token.content for token in page.tokens[:6] if token.type == "inline"]
     if f"{task.points:g}" not in languages.NUMBER.findall(" ".join(first)):
