@@ -77,7 +77,8 @@ def of_code(source: str) -> Iterator[Fingerprint]:
         return
     for statement in (node for node in ast.walk(tree) if isinstance(node, ast.stmt)):
         defines = isinstance(statement, ast.FunctionDef | ast.ClassDef | ast.Import)
-        if not defines and not _is_text(statement) and (text := shape(statement, LEAST_NODES)) is not None:
+        is_text = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+        if not defines and not is_text and (text := shape(statement, LEAST_NODES)) is not None:
             yield Fingerprint(text, statement.lineno)
 
 
@@ -106,10 +107,6 @@ def shape(tree: ast.stmt | ast.expr, least: int, *, numbers: bool = True) -> str
         elif isinstance(node, ast.keyword):
             parts.append(str(node.arg))
     return " ".join(parts)
-
-
-def _is_text(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
 def code_in(path: str, text: str) -> Iterator[tuple[str, str]]:

@@ -124,7 +124,8 @@ def missing_phrases(assignment: Assignment) -> Iterator[str]:
     tabled = [(path, *phrase) for path in tables(assignment) for phrase in read_words(path).items()]
     chinese = {english: text for _, english, text in tabled}
     constants = {path: _constants(nodes[path][0]) for path in files}
-    everywhere = {(_module(path), name): value for path in constants for name, value in constants[path].items()}
+    modules = {path: path.parent.name if path.stem == "__init__" else path.stem for path in files}
+    everywhere = {(modules[path], name): value for path in files for name, value in constants[path].items()}
     for path in files:
         imported = [*_imported(nodes[path])]
         known = constants[path] | {name: everywhere[at] for name, at in imported if at in everywhere}
@@ -164,10 +165,6 @@ def _constants(module: ast.AST) -> dict[str, ast.expr]:
             case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
                 found[name] = value
     return found
-
-
-def _module(path: Path) -> str:
-    return path.parent.name if path.stem == "__init__" else path.stem
 
 
 def _imported(nodes: Iterable[ast.AST]) -> Iterator[Import]:

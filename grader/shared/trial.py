@@ -24,12 +24,9 @@ MOST_TEXT = 300  # characters of a message, and of what a test prints
 
 def names(module: ModuleType) -> dict[str, int]:
     """The tests of a file in their order, and how many arguments each takes; one argument is right."""
-    found = {name: value for name, value in vars(module).items() if _is_test(name, value)}
-    return {name: len(inspect.signature(test).parameters) for name, test in [*found.items()][:MOST_TESTS]}
-
-
-def _is_test(name: str, value: object) -> bool:
-    return name.startswith("test") and isinstance(value, FunctionType)
+    called = {name: value for name, value in vars(module).items() if name.startswith("test")}
+    found = [(name, value) for name, value in called.items() if isinstance(value, FunctionType)]
+    return {name: len(inspect.signature(test).parameters) for name, test in found[:MOST_TESTS]}
 
 
 def outcome(test: Callable[[Any], object], implementation: object) -> dict[str, Any] | None:

@@ -191,8 +191,5 @@ def packages() -> list[str]:
 def source_files() -> list[Path]:
     """Every Python file below ``src/``, helper modules included; nothing hidden, such as Jupyter's checkpoints."""
     found = (path for path in SOURCE.rglob("*.py") if path.is_file())
-    return sorted(path for path in found if not any(map(_is_clutter, path.relative_to(SOURCE).parts)))
-
-
-def _is_clutter(name: str) -> bool:
-    return name.startswith((".", "__pycache__"))
+    hidden = (".", "__pycache__")
+    return sorted(path for path in found if not any(part.startswith(hidden) for part in path.relative_to(SOURCE).parts))

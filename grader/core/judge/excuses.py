@@ -95,11 +95,8 @@ def settled(results: Sequence[CaseResult]) -> list[CaseResult]:
 def _first_unpaid(results: Sequence[CaseResult], charging: set[str]) -> CaseResult | None:
     """Of those that only their own property could pay for, if there are any, so that the order does not matter."""
     unpaid = [result for result in results if _by_the_contract(result, charging) is not result]
-    return min(unpaid, key=lambda result: not _charges_itself(result), default=None)
-
-
-def _charges_itself(result: CaseResult) -> bool:
-    return any((result.property_id,) in charges for _, charges in result.excuses)
+    its_own = [one for one in unpaid if any((one.property_id,) in charges for _, charges in one.excuses)]
+    return next(iter(its_own or unpaid), None)
 
 
 def _by_the_contract(result: CaseResult, charging: set[str]) -> CaseResult:

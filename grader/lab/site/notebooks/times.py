@@ -59,13 +59,10 @@ def folded(code: str) -> str:
 
 def _sections(notebook: NotebookNode) -> Iterator[tuple[bool, Sequence[NotebookNode]]]:
     """The cells from each heading to the next, and whether the heading is on the shortcut."""
-    starts = [i for i, cell in enumerate(notebook.cells) if cell.cell_type == "markdown" and _headed(cell.source)]
+    texts = [(i, cell.source.splitlines()) for i, cell in enumerate(notebook.cells) if cell.cell_type == "markdown"]
+    starts = [i for i, lines in texts if any(map(_HEADING.match, lines))]
     for start, end in zip(starts, [*starts[1:], len(notebook.cells)], strict=True):
         yield bool(notebook.cells[start].metadata.get("short")), notebook.cells[start:end]
-
-
-def _headed(source: str) -> bool:
-    return any(_HEADING.match(line) for line in source.splitlines())
 
 
 def _minutes(cell: NotebookNode) -> float:
