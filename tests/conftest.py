@@ -15,7 +15,7 @@ from .harness.hints import question_for
 from .harness.raised import debug_last_call, forget_calls, watch_calls
 from .harness.rubric import MINE, SOURCE
 from .harness.shared.source_rules import asks_for_cuda
-from .harness.terminal import language_of, say
+from .harness.terminal import Refused, language_of, say
 
 MOST_CAUSES = 8  # of an exception, that are searched
 ONLY_CPU = os.environ.get("DEVICE") == "cpu"  # as in `make test DEVICE=cpu`
@@ -36,7 +36,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Refuse property ids that the rubric does not have, and let student code warn."""
     try:
         known = rubric.load().task_of
-    except rubric.RubricError as error:
+    except Refused as error:
         raise pytest.UsageError(str(error)) from None
     for item in items:
         name = property_of(item)

@@ -92,10 +92,6 @@ def _missing(file: str, language: Language) -> str:
     return say(language, "misnamed_file", called=found.relative_to(ROOT).as_posix(), file=file)
 
 
-def _is_stub(node: ast.Raise) -> bool:
-    return node.exc is not None and "NotImplementedError" in ast.unparse(node.exc)
-
-
 def _probe(language: Language) -> dict[str, str]:
     """Import the files in a process of its own, which their code may end or hang; return the problems by file."""
     try:

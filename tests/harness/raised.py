@@ -185,12 +185,12 @@ def describe(error: BaseException, language: Language) -> str:
 
 
 def place_of(error: BaseException) -> str:
-    """The line of the student's code that raised an error or cannot be parsed; empty if it is other code.
+    """The line of the student's code that raised an error, or of any file here that cannot be parsed; empty if none.
 
     Written as ``src/modeling/norm.py:57``, which editors and terminals can open.
     """
     spots = [(step.tb_frame.f_code.co_filename, step.tb_lineno) for step in _steps(error)]
-    if isinstance(error, SyntaxError) and error.filename and Path(error.filename).is_relative_to(SOURCE):
+    if isinstance(error, SyntaxError) and error.filename and Path(error.filename).is_relative_to(ROOT):
         spots.append((error.filename, error.lineno or 1))
     return _written(*spots[-1]) if spots else ""
 

@@ -20,10 +20,6 @@ TASK = {"id": str, "title": str, "file": str, "files": dict, "names": list, "bon
 PROPERTY = {"id": str, "points": (int, float), "title": dict, "question": dict}
 
 
-class RubricError(Refused):
-    """The rubric is missing, or something in it is; the text says where and why, on one line."""
-
-
 @dataclass(frozen=True)
 class Property:
     """A requirement that a solution meets or not, the points that it earns, and the question at a failure."""
@@ -76,19 +72,19 @@ def load(places: tuple[Path, ...] = PLACES) -> Rubric:
     """Read the first rubric that exists.
 
     Raises:
-        RubricError: If there is none, or something in it is missing.
+        Refused: If there is none, or something in it is missing or wrong; the text says where and why, on one line.
     """
     path = next((place for place in places if place.exists()), None)
     if path is None:
-        raise RubricError(f"No rubric: none of {', '.join(map(str, places))} exists.")
+        raise Refused(f"No rubric: none of {', '.join(map(str, places))} exists.")
     try:
         data = _checked(tomllib.loads(path.read_text(encoding="utf-8-sig")), WHOLE)
         tasks = tuple(_task(number, entry) for number, entry in enumerate(data["tasks"], start=1))
         return Rubric(title=data["title"], tasks=tasks)
     except KeyError as name:
-        raise RubricError(f"{path}: {name} is missing; write it there.") from None
+        raise Refused(f"{path}: {name} is missing; write it there.") from None
     except (TypeError, ValueError) as reason:
-        raise RubricError(f"{path}: {reason}; correct the file.") from None
+        raise Refused(f"{path}: {reason}; correct the file.") from None
 
 
 def _task(number: int, entry: dict) -> Task:

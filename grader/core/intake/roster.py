@@ -125,7 +125,7 @@ def match(known: Student, everyone: Sequence[Student]) -> Student | None:
         if found := [student for student in everyone if mine and getattr(student, field).casefold() == mine]:
             return found[0]
     mine = {known.id.casefold(), known.email.casefold()}
-    if found := [student for student in everyone if not mine.isdisjoint(_more_ids(student))]:
+    if found := [student for student in everyone if not mine.isdisjoint(_ids(student)[1:])]:
         return found[0]
     namesakes = [student for student in everyone if known.name and _folded(student.name) == _folded(known.name)]
     return namesakes[0] if len(namesakes) == 1 else None
@@ -133,13 +133,13 @@ def match(known: Student, everyone: Sequence[Student]) -> Student | None:
 
 def owner(repository: str, everyone: Sequence[Student]) -> Student | None:
     """The student with an id that the repository's name ends in, after a hyphen; of several, that of the longest id."""
-    ids = [(one, student) for student in everyone for one in (student.id, *_more_ids(student)) if one]
+    ids = [(one, student) for student in everyone for one in _ids(student) if one]
     ends = [(len(one), student) for one, student in ids if f"-{repository}".casefold().endswith(f"-{one}".casefold())]
     return max(ends, key=lambda end: end[0])[1] if ends else None
 
 
-def _more_ids(student: Student) -> Sequence[str]:
-    return student.more_ids if isinstance(student, Listed) else ()
+def _ids(student: Student) -> Sequence[str]:
+    return (student.id, *(student.more_ids if isinstance(student, Listed) else ()))
 
 
 def merged(known: Student, listed: Student, guessed: bool) -> Student:
