@@ -89,7 +89,8 @@ def write(executed: Path, out: Path, languages: Sequence[str], site: publish.Sit
     fronts = {one: "index.html" if one == languages[0] else f"{one}/index.html" for one in languages}
     first, then = dict[str, str](), dict[str, str]()
     for language in languages:
-        paths = sorted((executed / language / "executed").glob("*.ipynb"), key=_brief_first)
+        found = (executed / language / "executed").glob("*.ipynb")
+        paths = sorted(found, key=lambda path: (path.stem != sources.BRIEF, path.name))  # the brief comes first
         pages = [page(path, language, solved=site is not None) for path in paths]
         first[fronts[language]] = _front(site, language, fronts, pages)
         numbers = _numbers(pages)
@@ -159,11 +160,6 @@ def _way(front: Mapping[str, Any], pages: Sequence[Page], language: str) -> list
         minutes = round(times.of_section(english, step["heading"][sources.LANGUAGES[0]]))
         steps.append((f"{page.name}#{heading.id}", heading.text, step["do"][language], minutes))
     return steps
-
-
-def _brief_first(path: Path) -> tuple[bool, str]:
-    """The order of the pages: the whole in brief comes before the walk-through."""
-    return path.stem != sources.BRIEF, path.name
 
 
 def _script(figures: Sequence[str], numbers: Mapping[str, object]) -> str:

@@ -54,7 +54,8 @@ def show(notebook: NotebookNode, language: str, words: Mapping[str, str]) -> Non
 def shown(svg: str, language: str) -> str:
     """A figure as HTML; its title, which matplotlib sets in bold at the top, becomes a caption that can wrap."""
     figure = parsed(svg)
-    titles = [line for line in lines(figure) if _is_title(line)]
+    bold = [line for line in lines(figure) if line.node.get("style", "").startswith("font-weight: 700")]
+    titles = [line for line in bold if len(line.said) > LABEL]
     title = html.escape(unbroken("\n".join(line.said for line in titles)).replace("\n", " "), quote=True)
     wide = False
     if view := figure.get("viewBox"):
@@ -69,10 +70,6 @@ def shown(svg: str, language: str) -> str:
     image = f'<img alt="{told}" src="data:{SVG};base64,{base64.b64encode(drawn.encode()).decode()}">'
     caption = f"<figcaption>{title}</figcaption>" if title else ""
     return f'<figure class="picture{" wide" * wide}">{caption}<div>{image}</div></figure>'
-
-
-def _is_title(line: Line) -> bool:
-    return line.node.get("style", "").startswith("font-weight: 700") and len(line.said) > LABEL
 
 
 def described(figure: ElementTree.Element, language: str) -> str:
