@@ -9,9 +9,13 @@ from torch import Tensor
 
 from grader.assignment.hidden.axes import BF16, F16, F32, Layout, across, plain
 from grader.assignment.hidden.norm_inputs import Shape
-from grader.testing import Message, normal, stated, uniform
+from grader.testing import Message, normal, say, stated, uniform
 
 EPS = 1e-5
+ALONE_TAKING = {
+    "arguments": say("\nGamma is frozen here, by gamma.requires_grad_(False); where it is not, this passes."),
+    "parameters": say("\nThe input requires no gradient here, as in a first layer; where it does, this passes."),
+}
 
 
 class Asked(NamedTuple):
@@ -57,7 +61,7 @@ SEVERAL, ONE, EACH = (2, 3, 24, 4), (2, 3, 24, 24), (2, 3, 24, 1)
 MORE = (2, 5, 40, 8)  # no law makes groups of one feature of this, nor of SEVERAL
 ASKED = (
     Asked(F32, F32, SEVERAL, EPS, across, across, training=False, between=True, alone="parameters"),
-    Asked(F32, F32, MORE, 0.75, across, plain, training=True, between=False),
+    Asked(F32, F32, MORE, 0.75, across, plain, training=True, between=False, alone="arguments"),
     Asked(F32, F16, ONE, EPS, across, across, training=True, between=False),
     Asked(F32, F16, EACH, EPS, across, across, training=False, between=True),
     Asked(F32, BF16, EACH, EPS, across, across, training=True, between=False),
