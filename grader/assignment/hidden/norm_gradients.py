@@ -61,7 +61,7 @@ SEVERAL, ONE, EACH = (2, 3, 24, 4), (2, 3, 24, 24), (2, 3, 24, 1)
 MORE = (2, 5, 40, 8)  # no law makes groups of one feature of this, nor of SEVERAL
 ASKED = (
     Asked(F32, F32, SEVERAL, EPS, across, across, training=False, between=True, alone="parameters"),
-    Asked(F32, F32, MORE, 0.75, across, plain, training=True, between=False, alone="arguments"),
+    Asked(F32, F32, MORE, 0.75, across, plain, training=True, between=False),
     Asked(F32, F16, ONE, EPS, across, across, training=True, between=False),
     Asked(F32, F16, EACH, EPS, across, across, training=False, between=True),
     Asked(F32, BF16, EACH, EPS, across, across, training=True, between=False),

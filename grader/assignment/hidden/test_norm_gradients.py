@@ -70,7 +70,7 @@ def gradients_by(
     shown = answered(student, reading, gamma_dtype, dtype, device)
     is_float32 = dtype is gamma_dtype is torch.float32
     for row in shown or asked(dtype, gamma_dtype) * is_float32:
-        check = partial(check_gradients, student, reading, row, device)
+        check = partial(check_gradients, student, reading, row._replace(alone=row.alone or "arguments"), device)
         check(reading.training)
         if row.training is not reading.training and are_modes_alike(student, reading, row, device):
             with student.excused("norm_purity"):

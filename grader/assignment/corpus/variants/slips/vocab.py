@@ -237,7 +237,8 @@ SLIPS = (
         "vocab_detached_in_evaluation",
         BACK,
         "gradient_cut",
-        "vocab_drawn_by_the_first_call",  # whose rows are none of the table that a gradient is compared with
+        # No table is known to compare with; vocab_purity charges for a copy that is kept, and has no gradient.
+        "vocab_drawn_by_the_first_call vocab_ids_in_place vocab_table_in_place vocab_cached vocab_kept_in_evaluation",
         v_table="self.table if self.training else self.table.detach()",
     ),
     slip("vocab_no_grad", BACK, "gradient_cut", v_wrap="forward = torch.no_grad()(forward)"),
