@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from grader.assignment.hidden.axes import plain
-from grader.assignment.hidden.conditions import AFTER, in_mode, mirrored, passed_back, stating
+from grader.assignment.hidden.conditions import AFTER, in_mode, mirrored, passed_back
 from grader.assignment.hidden.embeddings import (
     check_expanded,
     check_ids,
@@ -145,7 +145,6 @@ def middle_shard(student: Student, dtype: torch.dtype, device: str) -> StudentMo
     return student.ParallelVocabEmbedding(**sizes, dtype=dtype, device=device)
 
 
-NONE_OWN = say("\nNone of these ids is the rank's own: they give zeros, whose gradient is zero, and no error.")
 OF_SHARD = "{dtype} gradient of the shard of rank {rank} of {world}"
 
 
@@ -200,28 +199,6 @@ def check_against_rows(student: Student, dtype: torch.dtype, device: str) -> Non
                 if not torch.equal(given.cpu().reshape(-1).double(), rows.given[alone[0]]):
                     continue
                 in_mode(partial(check, alone), reading.training)
-
-
-def without_own_by_contract(student: Student, device: str) -> None:
-    table, row = whole_table(student.seed, torch.float32), SENT[2]
-    check_without_own(student, rows_by_contract(table, own_rows(row.rank, row.world)), table, row, device)
-
-
-def check_without_own(student: Student, rows: Rows, table: Tensor, row: Sent, device: str) -> None:
-    """Require a gradient of zeros, which is a gradient, of a call whose ids all give zeros alone."""
-    ids = (rows.given == 0).all(-1).nonzero().flatten()
-    if len(ids):
-        with stating(NONE_OWN):
-            check_shard_gradient(student, rows, ids, row.training, table=table, row=row, device=device)
-
-
-@pytest.mark.rubric("shard_backward")
-@contract_first(without_own_by_contract, *OUTPUTS)
-def test_a_call_without_own_ids_can_be_sent_back_through(student: Student, device: str) -> None:
-    table, row = whole_table(student.seed, torch.float32), SENT[2]
-    rows = rows_of(student, table, row.rank, row.world, device)
-    require_something(rows)
-    check_without_own(student, rows, table, row._replace(layout=plain), device)
 
 
 def check_shard_gradient(

@@ -315,12 +315,6 @@ SLIPS = (
         "gradient_cut",
         s_rows="self.shard if self.training else self.shard.detach()",
     ),
-    slip(
-        "zeros_without_gradient_where_no_id_is_own",
-        BACK,
-        "gradient_cut",
-        masked="(out.masked_fill((below | above).unsqueeze(-1), 0) if bool((~(below | above)).any()) else 0 * out.detach())",
-    ),
     slip("shard_no_grad", BACK, "gradient_cut", s_wrap="forward = torch.no_grad()(forward)"),
     slip(
         "gradient_of_foreign_ids",
