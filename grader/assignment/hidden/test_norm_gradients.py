@@ -319,18 +319,19 @@ def check_gradients_by_differences(student: Student, device: str) -> None:
     tokens, arriving = x.repeat(2, 2, 1).to(device), torch.zeros(2, 2, 24)
     arriving[0, 0] = upstream
     gradients = module.gradients(tokens, upstream=arriving.to(device))
-    of_input = gradient_of_input(gradients.of_arguments).reshape(tokens.shape).sum((0, 1), keepdim=True)
+    frozen = build(student, 4, device, gamma=gamma).gradients(tokens, upstream=arriving.to(device), alone="arguments")
+    of_input, of_input_alone = (
+        gradient_of_input(found.of_arguments).reshape(tokens.shape).sum((0, 1), keepdim=True).cpu().double()
+        for found in (gradients, frozen)
+    )
+    what = say("the gradient of {where}", where=say("the input"))
     by_input = partial(output_for, student, gamma, device)
     if reading.exact:  # or steps of rounding are all that differences show
         constant = upstream.double() * by_input(x) / x.double()  # what arrives if the divisor counts as a constant
-        with stating(say(THROUGH, share="0")) if fits(of_input.cpu().double(), constant) else nullcontext():
-            check_differences(of_input, by_input, x, upstream, say("the gradient of {where}", where=say("the input")))
-    frozen = build(student, 4, device, gamma=gamma).gradients(tokens, upstream=arriving.to(device), alone="arguments")
-    by_frozen = gradient_of_input(frozen.of_arguments).reshape(tokens.shape).sum((0, 1), keepdim=True)
+        with stating(say(THROUGH, share="0")) if fits(of_input, constant) else nullcontext():
+            check_differences(of_input, by_input, x, upstream, what)
     with stating(ALONE_TAKING["arguments"]):
-        check_law(
-            by_frozen.cpu().double(), of_input.cpu().double(), say("the gradient of {where}", where=say("the input"))
-        )
+        check_law(of_input_alone, of_input, what)
     pieces = gradients.of_parameters
     if gamma is not None and reading.exact:
         of_gamma = gradient_of(pieces, "gamma") if any(g is not None for g in pieces) else torch.zeros(24)
