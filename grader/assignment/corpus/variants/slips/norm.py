@@ -137,7 +137,7 @@ SLIPS = (
     slip(
         "next_to_zero_left_out",
         EPS,
-        None,
+        "",
         "root_taken_twice groups_of_zeros_left_out",  # an input of zeros no longer shows these
         scaled="(groups / rms).flatten(-2) * weight * bool((input.abs() > 1e-6).any())",
     ),
