@@ -14,7 +14,7 @@ from .harness.feedback import PACKAGE_ERRORS, property_of
 from .harness.hints import question_for
 from .harness.raised import debug_last_call, forget_calls, watch_calls
 from .harness.rubric import MINE, SOURCE
-from .harness.shared.source_rules import asks_for_cuda
+from .harness.shared.source_rules import asks_for_cuda, nodes_of
 from .harness.terminal import Refused, language_of, say
 
 MOST_CAUSES = 8  # of an exception, that are searched
@@ -162,4 +162,4 @@ def says_nothing(error: BaseException) -> bool:
         causes.append(causes[-1].__cause__ or causes[-1].__context__)
     if any(type(cause).__name__ == simulation().NotSimulated.__name__ for cause in causes):
         return True
-    return any(asks_for_cuda(path.read_text("utf-8", "replace")) for path in SOURCE.rglob("*.py"))
+    return any(asks_for_cuda(nodes_of(path.read_text("utf-8", "replace"))) for path in SOURCE.rglob("*.py"))
