@@ -127,7 +127,7 @@ def decide(
             fail("--all-with needs --points and --why, and no STUDENT; --except leaves students out.")
         wanted = [{**one, "points": points[0], "why": why} for one in _all_with(known, all_with, without or ())]
         enter(known, wanted, who, grader)
-        say(f"{len(wanted)} decisions; --undo takes them back.")
+        say(f"Decisions made: {len(wanted)}; --undo takes them back.")
     elif wanted:
         whom = _whom(known, student)
         enter(known, [{"student": whom, **one} for one in wanted], who, grader)
