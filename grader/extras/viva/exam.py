@@ -14,8 +14,7 @@ from typing import Any
 
 import torch
 
-# A name, an attribute, or a result.
-HOLDS = re.compile(r"\s*(?:(?P<name>\w+)(?:\.(?P<attribute>\w+))?(?:: [^=]+)? [-+*/]?= |return )")
+HOLDS = re.compile(r"\s*(?:(\w+)(?:\.(\w+))?(?:: [^=]+)? [-+*/]?= |return )")  # a name, an attribute, or a result
 MOST_STEPS = 400  # lines of the submission that are followed for a call; of a longer one, no line is asked about
 MOST_NUMBERS = 64  # of a tensor whose numbers are recorded
 
@@ -27,10 +26,10 @@ def run(homes: Mapping[str, str], codes: list[str], is_traced: bool, is_first: b
     nan, in the other one 7, so that what reads it always differs.
     """
     outcomes = []
-    if is_first:
-        torch.set_deterministic_debug_mode("warn")
-    else:
-        fill_new_memory()
+    torch.set_deterministic_debug_mode("warn" if is_first else "default")
+    for owner, name in () if is_first else ((torch, "empty"), (torch, "empty_like"), (torch.Tensor, "new_empty")):
+        make = getattr(owner, name)
+        setattr(owner, name, torch.no_grad()(lambda *a, make=make, **k: make(*a, **k).fill_(7)))
     for code in codes:
         for module in [name for name in sys.modules if name.partition(".")[0] == "src" and name != __name__]:
             del sys.modules[module]  # so that caches hold nothing of earlier calls
@@ -51,14 +50,6 @@ def run(homes: Mapping[str, str], codes: list[str], is_traced: bool, is_first: b
     return {"outcomes": outcomes}
 
 
-def fill_new_memory() -> None:
-    """Have memory that nobody has written to hold 7."""
-    torch.set_deterministic_debug_mode("default")
-    for owner, name in ((torch, "empty"), (torch, "empty_like"), (torch.Tensor, "new_empty")):
-        make = getattr(owner, name)
-        setattr(owner, name, torch.no_grad()(lambda *a, make=make, **k: make(*a, **k).fill_(7)))
-
-
 class Trace:
     """Follows the submission line by line."""
 
@@ -74,14 +65,11 @@ class Trace:
             return None
         if name in self._asked and event in ("call", "return"):
             self._know(*frame.f_locals.values() if event == "call" else [argument])
-        before = self._at.pop(frame, None) if event in ("line", "return") else None
-        if before and (target := HOLDS.match(linecache.getline(path, before))):
-            value = argument if event == "return" else None
-            if held := target["name"]:
-                value = frame.f_locals.get(held)
-            if attribute := target["attribute"]:
-                value = getattr(value, attribute, None)
-            self._held.setdefault((path, before), []).append(_described(value))
+        line = self._at.pop(frame, None) if event in ("line", "return") else None
+        if line and (target := HOLDS.match(linecache.getline(path, line))):
+            value = frame.f_locals.get(target[1]) if target[1] else argument if event == "return" else None
+            value = getattr(value, target[2], None) if target[2] else value
+            self._held.setdefault((path, line), []).append(_described(value))
         if event == "line":
             self._at[frame] = frame.f_lineno
             self.steps.extend([(path, frame.f_lineno)] * (len(self.steps) < MOST_STEPS))

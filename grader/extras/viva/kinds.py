@@ -9,16 +9,15 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, combinations, product, starmap
-from typing import NamedTuple
 
 from grader.core.rubric import Rubric
 
 from .quiz import OPTIONS, Question, say
 from .source import CALL, PASS, Edit, Place
-from .study import Call, Study, Value, Version
+from .study import Call, Study, Version
 
 Texts = Sequence[str]
 Edits = Sequence[Edit]
@@ -31,32 +30,20 @@ SETS = [*chain.from_iterable(combinations(range(1, COMPARED + 1), size) for size
 HELD = {False: ("predict", "shape"), True: ("shape", "growth")}  # kinds about calls without and with a history
 
 
-class Three(NamedTuple):
-    """Three calls or laws that edits hit in several plain ways."""
+def _threes(texts: Texts, hits: Hits) -> Iterator[tuple[int, Texts, dict[Numbers, int], Sequence[Numbers]]]:
+    """Three calls or laws that edits hit in several plain ways, and wrong answers, where they are fewer than options.
 
-    texts: Texts
-    ways: Mapping[Numbers, int]  # from those that an edit hits to the number of that edit
-    wrong: Sequence[Numbers]  # wrong answers, where the ways are fewer than options
-    # How much these look unlike the ways: by how often each of the three is hit, and how many at once. If they do, this
-    # is better than no such question about the task, but not than a second one.
-    unlike: int
-
-
-def _threes(texts: Texts, hits: Hits) -> Iterator[Three]:
+    First of all, how much these look unlike the ways: by how often each of the three is hit, and how many at once. If
+    they do, this is better than no such question about the task, but not than a second one.
+    """
     for three in combinations(texts, COMPARED):
         clear = [(edit, hit) for edit, hit in enumerate(hits) if all(hit.get(one, "-") for one in three)]
         ways = {tuple(n for n, one in enumerate(three, 1) if one in hit): edit for edit, hit in clear}
         if len(ways) < OPTIONS:  # then none of them would be the answer too often
             ways.pop((), None)
-        if len(ways) > 1:
-            for wrong in combinations(sorted({*SETS} - {*ways}), max(0, OPTIONS - len(ways))):
-                unlike = (_counted(ways) - _counted(wrong)) + (_counted(wrong) - _counted(ways))
-                yield Three(three, ways, wrong, unlike.total() if wrong else 0)
-
-
-def _counted(sets: Collection[Numbers]) -> Counter[int]:
-    """How often each number is in the sets, and, below zero, how often a set has so many."""
-    return Counter(chain(*sets, (-len(numbers) for numbers in sets)))
+        for made in combinations(sorted({*SETS} - {*ways}), max(0, OPTIONS - len(ways))) if len(ways) > 1 else ():
+            right, wrong = (Counter([*chain(*some), *(-len(one) for one in some)]) for some in (ways, made))
+            yield ((right - wrong) + (wrong - right)).total() if made else 0, three, ways, made
 
 
 class Maker:
@@ -79,35 +66,24 @@ class Maker:
 
     def _held(self, kind: str, call: Call) -> Iterator[Question]:
         """Predict, shape, growth: what two lines hold; each value is as often wrong, beside a neighbour's, as right."""
-        lines, values = self._study.lines, self._readable(kind, call)
-        pairs = self._pairs(values)
-        asked = pairs + [(b, a) for a, b in pairs]  # each value is right once, no two lines are asked about twice
-        for number, pair in enumerate(asked if len(asked) >= OPTIONS else []):
-            two = sorted([pair, asked[number - len(asked) // 4]])
-            columns = [[f"{self._say('line', line=a[1])}: {values[one].text()}" for one in (a, b)] for a, b in two]
-            edits = [Edit(place, lines[place]) for place, _ in two]
-            options = [*map("\n".join, product(*columns))]
-            yield self._ask(kind, edits, [], [call.code.strip()], options, self._say("by_running"))
-
-    def _readable(self, kind: str, call: Call) -> dict[Place, Value]:
-        """What lines hold that a person could have computed, and that the line itself does not say."""
         told, lines = self._study.own.outcomes[call].told, self._study.lines
-        return {
+        fits = {
             place: value
             for (one, place), value in sorted(told.items())  # a submission may have anything sent
             if one == kind and value.is_readable and place in lines and not COPY.fullmatch(f"{kind} {lines[place]}")
         }
-
-    def _pairs(self, values: Mapping[Place, Value]) -> list[tuple[Place, Place]]:
-        """Neighbours that hold different values of one sort, the nearest first; each line is in one pair at most."""
-        shuffled = self._rng.sample([*values], len(values))
-        different = {values[place].text(2): place for place in shuffled}.values()
-        found = list[tuple[Place, Place]]()
-        for pair in sorted(combinations(different, 2), key=_distance):
-            sorts = {(values[one].count(";"), re.match(r"[-\d]", values[one]) is None) for one in pair}
-            if len(sorts) == 1 and not {*pair} & {*chain(*found)}:  # a number stands out among tensors
-                found.append(pair)
-        return found
+        shuffled = self._rng.sample([*fits], len(fits))
+        left, asked = {fits[place].text(2): place for place in shuffled}.values(), list[tuple[Place, Place]]()
+        for pair in sorted(combinations(left, 2), key=lambda two: (two[0][0] != two[1][0], abs(two[0][1] - two[1][1]))):
+            sorts = {(fits[one].count(";"), re.match(r"[-\d]", fits[one]) is None) for one in pair}
+            asked += [pair] * (not {*pair} & {*chain(*asked)} and len(sorts) == 1)  # a number stands out among tensors
+        asked += [(b, a) for a, b in asked]  # each value is right once, and no two lines are asked about twice
+        for number, pair in enumerate(asked if len(asked) >= OPTIONS else []):
+            pairs = sorted([pair, asked[number - len(asked) // 4]])
+            columns = [[f"{self._say('line', line=two[0][1])}: {fits[one].text()}" for one in two] for two in pairs]
+            edits = [Edit(place, lines[place]) for place, _ in pairs]
+            options = [*map("\n".join, product(*columns))]
+            yield self._ask(kind, edits, [], [call.code.strip()], options, self._say("by_running"))
 
     def _hits(self, version: Version) -> Mapping[str, str]:
         """What becomes of each call that it changes and each law that it breaks; empty where one could argue."""
@@ -118,12 +94,12 @@ class Maker:
     def _compared(self, kind: str, texts: Texts) -> Iterator[Question]:
         """Which of three calls or laws each edit hits; each set is the answer once, so as often as other options."""
         left, hits = self._rng.sample(texts, len(texts)), [self._hits(version) for _, version in self._study.edited]
-        while found := [one for one in _threes(left, hits) if not one.unlike or len(left) == len(texts)]:
-            three, ways, wrong, _ = min(found, key=lambda one: (one.unlike, -len(one.ways)))
+        while found := [one for one in _threes(left, hits) if not one[0] or len(left) == len(texts)]:
+            _, three, ways, made = min(found, key=lambda one: (one[0], -len(one[2])))
             code = three if kind == "what_if" else ["\n".join(f"{n}. {law}" for n, law in enumerate(three, 1))]
             slips = sorted({self._study.edited[number][0].slip for number in ways.values()})
             for right, number in ways.items():
-                sets = [right, *self._rng.sample(sorted({*ways} - {right}), len(ways) - 1), *wrong][:OPTIONS]
+                sets = [right, *self._rng.sample(sorted({*ways} - {right}), len(ways) - 1), *made][:OPTIONS]
                 options = [", ".join(map(str, numbers)) or self._say("no_call") for numbers in sets]
                 why = "; ".join(f"{n}: {hits[number][three[n - 1]]}" for n in right) or "-"
                 yield self._ask(kind, [self._study.edited[number][0]], slips, code, options, why)
@@ -150,21 +126,9 @@ class Maker:
         prompt = self._say(f"ask_{kind}", **where, lines=lines, slip=slip, **law)
         blocks = [f"# {n}\n" * (len(code) > 1) + text for n, text in enumerate(code, 1)]
         ordered = sorted(texts, key=lambda option: re.sub(r"\d+", lambda digits: digits[0].zfill(9), option))
-        return Question(kind, prompt, blocks, ordered, texts[0], why, edits, self._difficulty(edits, code))
-
-    def _difficulty(self, edits: Edits, code: Texts) -> int:
-        """How many different lines run from an edit on, or until the last line that is asked about."""
-        outcomes, places = self._study.own.outcomes, {edit.place for edit in edits}
+        outcomes, places, new = self._study.own.outcomes, {edit.place for edit in edits}, edits[0].new
         runs = [run.steps for call, run in outcomes.items() if {call.code.strip(), call.whole} & {*code}]
         runs = runs or [min((run.steps for run in outcomes.values() if one in run.steps), key=len) for one in places]
-        ran = {*places}
-        for run in runs:
-            if at := [n for n, one in enumerate(run) if one in places]:
-                ran.update(run[at[0] :] if edits[0].new else run[: at[-1] + 1])
-        return len(ran)
-
-
-def _distance(pair: tuple[Place, Place]) -> tuple[bool, int]:
-    """Whether two lines are in different files, and how far apart."""
-    (path, line), (other_path, other_line) = pair
-    return path != other_path, abs(line - other_line)
+        at = [[n for n, one in enumerate(run) if one in places] for run in runs]
+        ran = [run[some[0] :] if new else run[: some[-1] + 1] for run, some in zip(runs, at, strict=True) if some]
+        return Question(kind, prompt, blocks, ordered, texts[0], why, edits, len(places.union(*ran)))
