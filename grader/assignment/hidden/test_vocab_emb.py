@@ -410,7 +410,8 @@ def test_gradients_add_up_over_repeated_ids(student: Student, dtype: torch.dtype
         given = UNSORTED.to(device)
         if not rows.only_rows and is_changed(construct(student, table, device), table, given):
             student.excuse(fault, ("vocab_purity",))  # autograd does not see the change
-            check_gradients(student, rows_by_contract(table, ALL), table, device, by_contract=True, called=True)
+            with student.excused("vocab_lookup"):
+                check_gradients(student, rows_by_contract(table, ALL), table, device, by_contract=True, called=True)
             return
         found = construct(student, table, device).gradients(
             given, upstream=torch.ones(*given.shape, 5).to(device, table.dtype)
