@@ -240,10 +240,3 @@ def test_an_export_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
     assert "--to excel: not a format. Choose one of canvas, moodle, " in line
     line = refused("export", tmp_path / "out", "--to", "csv", "--template", "gone.csv")
     assert "gone.csv: No such file or directory." in line
-
-
-def test_a_source_or_a_roster_that_is_none_is_one_line(tmp_path: Path) -> None:
-    grade_it = ("grade", write_zip(tmp_path / "given.zip", exports.canvas(class_of(1))), "--out", tmp_path)
-    assert "--from excel: not a source. Choose one of " in refused(*grade_it, "--from", "excel")
-    line = refused(*grade_it, "--roster", "gone.csv")
-    assert "gone.csv: No such file or directory. Give a CSV with a column" in line
