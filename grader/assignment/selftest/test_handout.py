@@ -278,10 +278,7 @@ def test_pages_that_disagree_are_not_rendered(source: Path, capsys: pytest.Captu
     assert not out.exists()
 
 
-def test_a_folder_with_other_files_is_not_emptied(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (folder := tmp_path / LANGUAGES[0]).mkdir()
-    (folder / "index.md").touch()
-    code, _, told = lab_tool(capsys, "site.handout", "--out", str(tmp_path))
-    assert code == 2
-    assert told.startswith(f"grader: {folder}: not empty, and not written by this command. ")
-    assert (folder / "index.md").exists()
+def test_a_folder_with_other_files_is_not_emptied(source: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = lab_tool(capsys, "site.handout", "--out", str(source))
+    assert (code, (source / "en/index.md").exists()) == (2, True)
+    assert err.startswith(f"grader: {source / 'en'}: not empty, and not written by this command. ")
