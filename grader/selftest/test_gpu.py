@@ -12,11 +12,14 @@ from grader.core.intake.submission import Submission
 from grader.core.judge import judge
 from grader.core.judge.judge import Judge
 from grader.core.judge.student import Student
+from grader.core.results.outcome import Outcome
+from grader.core.results.report import Report
 from grader.core.sandbox.launch import Zygote
 from grader.core.sandbox.limits import Limits
 from grader.core.settings import CannotGrade, Settings
 from grader.examples.small.grader.assignment import ASSIGNMENT
-from grader.selftest.submissions import SEES_LATER_TOKENS, SWIGLU, edited
+from grader.selftest.fixtures import Judges
+from grader.selftest.submissions import SEES_LATER_TOKENS, SWIGLU, edited, submission
 
 pytestmark = pytest.mark.process
 
@@ -122,6 +125,23 @@ def test_the_reference_keeps_all_points_on_a_gpu() -> None:
     grader.close()
     assert (report.score, report.bonus) == (report.max_score, report.max_bonus)
     assert report.environment.devices == ["cuda:0"]
+
+
+GATE = "        gate = nn.functional.silu"
+HANGS = (SWIGLU, GATE, f"        __import__('time').sleep(60)\n{GATE}")
+
+
+def lost(report: Report) -> dict[str, Outcome]:
+    """What became of the properties that did not earn their points."""
+    return {name: prop.outcome for name, prop in report.properties.items() if prop.points < prop.max_points}
+
+
+def test_a_hang_costs_its_properties_only(judges: Judges, assignment: Assignment) -> None:
+    limits = Limits(request_s=1.5, retry_s=0.5, submission_s=60)
+    hasty = judges(Settings(assignment, device="cpu", only="task2", limits=limits))
+    report = hasty.grade(submission(edited(HANGS)))
+    assert lost(report) == {"swiglu_gate": Outcome.TIMED_OUT}
+    assert report.properties["swiglu_gate"].hint.startswith("Your code exceeded the time limit")
 
 
 def test_a_rubric_may_not_ask_for_a_name_of_the_graders_own(

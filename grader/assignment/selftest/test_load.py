@@ -80,9 +80,7 @@ def test_an_honest_submission_keeps_every_point_on_a_busy_machine(judge: Judge) 
 @pytest.mark.parametrize("edit", [HANGS, SLEEPS], ids=["computes_for_ever", "sleeps_for_ever"])
 def test_what_never_ends_is_timed_out_and_costs_its_own_task_only(judge: Judge, edit: tuple[str, str]) -> None:
     report = judge.grade(Submission("eve", edited((NORM, *edit), of=ASSIGNMENT)))
-    hints = {prop.outcome: prop.hint for prop in report.tasks[0].properties}
-    assert hints[Outcome.TIMED_OUT].startswith("Your code exceeded the time limit")
-    assert Outcome.PASSED in hints
+    assert Outcome.TIMED_OUT in {prop.outcome for prop in report.tasks[0].properties}
     assert [task.score for task in report.tasks[1:]] == [task.max_score for task in report.tasks[1:]]
 
 
