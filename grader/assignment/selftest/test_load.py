@@ -87,11 +87,10 @@ def test_what_never_ends_is_timed_out_and_costs_its_own_task_only(judge: Judge, 
 @pytest.mark.parametrize(("name", "answers"), [("work", True), ("spin", False), ("sleep", False)])
 def test_what_counts_is_the_time_of_the_worker(zygote: Zygote, name: str, answers: bool) -> None:
     """0.6 s of computing within an allowance of 1 s, while the core has another to serve."""
-    worker = zygote.start(WAITS)
     load = ("load", {"module": "src.functional", "name": name})
     call = ("call", {"target": name, "arguments": []})
-    worker.request([load], 10)
-    try:
+    with contextlib.closing(zygote.start(WAITS)) as worker:
+        worker.request([load], 10)
         if answers:
             assert worker.request([call], 1.0) == {"value": 1}
             # Less than 0.6 where worker and judge waited at once: both waits are taken off.
@@ -101,5 +100,3 @@ def test_what_counts_is_the_time_of_the_worker(zygote: Zygote, name: str, answer
                 worker.request([call], 1.0)
             assert failure.value.kind == "timed_out"
             assert 0.1 < worker.spent_s < WALL_FACTOR  # less than 1 s where the backstop comes first
-    finally:
-        worker.close()
