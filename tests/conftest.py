@@ -10,11 +10,11 @@ import torch
 
 from .harness import rubric, student
 from .harness.compare import MismatchError
-from .harness.feedback import PACKAGE_ERRORS, property_of
+from .harness.feedback import CALLS, PACKAGE_ERRORS, property_of
 from .harness.hints import question_for
-from .harness.raised import debug_last_call, forget_calls, watch_calls
+from .harness.raised import Calls
 from .harness.rubric import MINE, SOURCE
-from .harness.shared.source_rules import asks_for_cuda
+from .harness.shared.source_rules import asks_for_cuda, nodes_of
 from .harness.terminal import Refused, language_of, say
 
 MOST_CAUSES = 8  # of an exception, that are searched
@@ -29,7 +29,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "hint(kind, ..., en, zh): the question for such failures")
     torch.set_num_threads(1)  # the tensors are tiny, starting threads would take longer
     config.stash[PACKAGE_ERRORS] = student.import_packages()
-    watch_calls()
+    config.stash[CALLS] = Calls()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -53,7 +53,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     Devices and dtypes are passed as they are; for each, pytest would set up a fixture, which takes as long as a test.
     """
     torch.default_generator.manual_seed(0)
-    forget_calls()
+    item.config.stash[CALLS].forget()
     if hasattr(item, "callspec"):
         case = item.callspec.params
         item.funcargs |= {name: case[name] for name in ("dtype", "device", "elsewhere") if name in case}
@@ -99,7 +99,7 @@ def pytest_exception_interact(node, call):
     if capture is not None:  # the debugger needs the keyboard
         capture.suspend_global_capture(in_=True)
     try:
-        debug_last_call()
+        node.config.stash[CALLS].debug_last()
     except bdb.BdbQuit:
         pytest.exit("the debugger was left")
     finally:
@@ -162,4 +162,4 @@ def says_nothing(error: BaseException) -> bool:
         causes.append(causes[-1].__cause__ or causes[-1].__context__)
     if any(type(cause).__name__ == simulation().NotSimulated.__name__ for cause in causes):
         return True
-    return any(asks_for_cuda(path.read_text("utf-8", "replace")) for path in SOURCE.rglob("*.py"))
+    return any(asks_for_cuda(nodes_of(path.read_text("utf-8", "replace"))) for path in SOURCE.rglob("*.py"))

@@ -162,10 +162,8 @@ def warnings(language: Language) -> dict[str, str]:
 
 def other_packages(text: str) -> tuple[str, ...]:
     """Imported packages other than Python's own, torch and ``src``, which the grader may not have installed."""
-    nodes = source_rules.nodes_of(text)
-    found = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
-    found |= {str(node.module) for node in nodes if isinstance(node, ast.ImportFrom) and not node.level}
-    return tuple(sorted({name.partition(".")[0] for name in found} - {*sys.stdlib_module_names, "torch", SOURCE.name}))
+    found = {name.partition(".")[0] for _, name in source_rules.imported(source_rules.nodes_of(text))}
+    return tuple(sorted(found - {*sys.stdlib_module_names, "torch", SOURCE.name}))
 
 
 if __name__ == "__main__":

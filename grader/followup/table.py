@@ -90,8 +90,8 @@ def place(row: Row, people: Mapping[Student, int], platform: str) -> int | None:
     return None if found is None else people[found]
 
 
-def read_template(data: bytes | None, of: str) -> Template:
-    """Parse a downloaded table, which an error message calls ``of``.
+def read_template(data: bytes | None, of: str, option: str = "--template") -> Template:
+    """Parse a downloaded table; error messages call it ``of``, and name the ``option`` that gave it.
 
     Raises:
         ExportError: If no file was given, or it is no table.
@@ -105,7 +105,7 @@ def read_template(data: bytes | None, of: str) -> Template:
         delimiter = delimiter_of(text)
         header, *rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row]
     except (ValueError, csv.Error) as error:
-        raise ExportError(f"--template: not a UTF-8 CSV ({error}). Pass {of}, as downloaded.") from None
+        raise ExportError(f"{option}: not a UTF-8 CSV ({error}). Pass {of}, as downloaded.") from None
     padded = [tuple(row + [""] * (len(header) - len(row)))[: len(header)] for row in rows]
     return Template(of, tuple(header), tuple(padded), delimiter, bom)
 

@@ -10,6 +10,7 @@ import torch
 from grader.core import settings
 from grader.core.judge import devices
 from grader.core.pages import devices_in, say
+from grader.core.sandbox.launch import on_gpus
 from grader.core.sandbox.protocol import pack, unpack
 from grader.core.settings import CannotGrade
 from grader.shared import second_device
@@ -59,7 +60,7 @@ def test_cases_about_a_second_device_run_on_whatever_is_not_the_cpu(
     chosen: tuple[str, ...], others: tuple[str, ...], gpus: bool
 ) -> None:
     assert devices.others(chosen) == others
-    assert devices.on_gpus(chosen) is gpus
+    assert on_gpus(chosen) is gpus
 
 
 def test_judges_that_share_a_gpu_are_few(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 import torch
@@ -14,7 +14,7 @@ from grader.core.judge.judge import Judge
 from grader.core.judge.student import Student
 from grader.core.results.outcome import Outcome
 from grader.core.results.report import Report
-from grader.core.sandbox.launch import Zygote
+from grader.core.sandbox.launch import Zygote, on_gpus
 from grader.core.sandbox.limits import Limits
 from grader.core.settings import CannotGrade, Settings
 from grader.examples.small.grader.assignment import ASSIGNMENT
@@ -38,7 +38,7 @@ def gpu_zygote() -> Iterator[Zygote]:
     """A fork server whose workers may use GPUs, and have the variables of this environment."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CUDA_VISIBLE_DEVICES", "7")
-        zygote = Zygote(Limits(), cuda=True)
+        zygote = Zygote(Limits(), devices=["cuda:0"])
     yield zygote
     zygote.close()
 
@@ -47,8 +47,8 @@ def gpu_zygote() -> Iterator[Zygote]:
 def on_a_gpu(gpu_zygote: Zygote, monkeypatch: pytest.MonkeyPatch) -> None:
     """Judges find another device than the CPU, and share that fork server."""
 
-    def shared(_: Limits, cuda: bool, *__: object) -> Zygote:
-        assert cuda
+    def shared(_: Limits, devices: Sequence[str], *__: object) -> Zygote:
+        assert on_gpus(devices)
         return gpu_zygote
 
     monkeypatch.setattr(judge, "devices", lambda _: ("cpu", "cpu:0"))

@@ -94,20 +94,30 @@ def _bare_imports(text: str, modules: Collection[str]) -> Iterator[tuple[int, st
     # Parsing takes milliseconds, so only files are parsed in which a name follows `from` or `import`.
     if not names or not re.search(rf"\bfrom[ \t]+({bare})\b|\bimport\b[^\n]*?[ \t,]({bare})\b|\\\r?\n", text):
         return
-    found: list[tuple[int, str]] = []
-    relative: set[str] = set()
-    for node in nodes_of(text):
-        match node:
-            case ast.Import(names=aliases):
-                found += [(node.lineno, alias.name) for alias in aliases]
-            case ast.ImportFrom(module=str(package), level=0) if package.partition(".")[0] != "src":
-                found.append((node.lineno, package))
-            case ast.ImportFrom(module=within, names=aliases):
-                relative |= {*(within or "").split("."), *(alias.name for alias in aliases)}
-    for line, module in sorted(found):
+    nodes = nodes_of(text)
+    inside = imports_within(nodes)
+    relative = {name for node in inside for name in (node.module or "").split(".")}
+    relative |= {alias.name for node in inside for alias in node.names}
+    for line, module in sorted(imported(nodes)):
         first = module.partition(".")[0]
         if first in names and module.rpartition(".")[2] not in relative and first not in relative:
             yield line, module
+
+
+def imported(nodes: Iterable[ast.AST]) -> Iterator[tuple[int, str]]:
+    """Line and name of each module that is imported by its full name, not relatively."""
+    for node in nodes:
+        match node:
+            case ast.Import(names=aliases):
+                yield from ((node.lineno, alias.name) for alias in aliases)
+            case ast.ImportFrom(module=str(module), level=0):
+                yield node.lineno, module
+
+
+def imports_within(nodes: Iterable[ast.AST]) -> list[ast.ImportFrom]:
+    """The imports from other files of ``src/``."""
+    found = (node for node in nodes if isinstance(node, ast.ImportFrom))
+    return [node for node in found if node.level or str(node.module).partition(".")[0] == "src"]
 
 
 def nodes_of(text: str) -> list[ast.AST]:

@@ -117,18 +117,6 @@ def assert_rows(received: object, expected: Tensor, ids: Tensor) -> None:
         raise
 
 
-def assert_close_to_one_of(received: object, candidates: Iterable[Tensor], limit: Tensor) -> None:
-    """Check that ``received`` is close to one of ``candidates``; if not, the error is that for the first candidate."""
-    __tracebackhide__ = True
-    failures = []
-    for expected in candidates:
-        try:
-            return assert_close(received, expected, limit)
-        except MismatchError as failure:
-            failures.append(failure)
-    raise failures[0]
-
-
 def assert_kind(received: object, *, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> None:
     """Check shape, dtype and device of ``received``, not its values."""
     __tracebackhide__ = True

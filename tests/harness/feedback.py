@@ -12,7 +12,7 @@ import pytest
 from . import student
 from .compare import MismatchError
 from .hints import CLEAR, asked_of, look_of, question_for, rank
-from .raised import describe, kind_of, last_call, place_of, returned, values_at, way_to
+from .raised import Calls, describe, kind_of, place_of, values_at, way_to
 from .rubric import ROOT, SOURCE, TESTS, Property, Rubric, Task
 from .shared import source_rules
 from .shared.source_rules import relative_name
@@ -20,6 +20,7 @@ from .student import LIMIT_AFTER_TIMEOUT_S, TIME_LIMIT_S, time_limit
 from .terminal import Language, say
 
 PACKAGE_ERRORS = pytest.StashKey[list[BaseException]]()
+CALLS = pytest.StashKey[Calls]()
 MOST_TIMEOUTS = 3  # in one task; after that its other tests are skipped, to save time
 
 
@@ -46,11 +47,12 @@ class Trouble:
         self.kind = kind_of(error)
         self.place = place_of(error)  # the line of the student's code that raised an error; empty if none did
         self.way = way_to(error)  # the lines that led there
-        unusable = self.kind == "unusable"
-        self.values = say(language, "returned", what=returned()) if unusable else values_at(error)  # that meet there
+        calls, unusable = item.config.stash[CALLS], self.kind == "unusable"
+        # What meets there.
+        self.values = say(language, "returned", what=calls.returned()) if unusable else values_at(error)
         self.todo = student.is_todo(error)
         self.question = question_for(item, error, prop) if prop else None  # None if the message is enough
-        self.call = last_call()  # of the student's code, with its arguments
+        self.call = calls.last  # of the student's code, with its arguments
         where = error.where if isinstance(error, MismatchError) else ()
         self.where = "\n".join(say(language, key, **fields) for key, fields in where)  # for students who ask
         self.look = look_of(item.nodeid, error)

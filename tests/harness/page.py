@@ -2,7 +2,6 @@
 
 import gc
 import re
-import shutil
 from argparse import Namespace
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,10 +14,9 @@ from .feedback import MOST_TIMEOUTS, Feedback, State, Trouble, files_of
 from .hints import Explanation, coarseness, mistakes, required
 from .rubric import FULL_POINTS, ROOT, Property, Task, load
 from .student import CAN_FORK
-from .terminal import Painter, block, command, fold, interpreter, pad, painter, say, width, wrap
+from .terminal import Painter, block, columns, command, fold, interpreter, pad, painter, say, width, wrap
 
 LEVELS = (1, 2)  # of hints: a question, then where to look and the mistake
-WIDEST = 110  # columns; longer lines are hard to read
 DEBUG = " --pdb"  # ends a line that stays whole, so that it can be copied
 SCORE, FRACTIONS = 9, 4  # columns of a score, as in 100 / 100, and how many more 99.75 / 99.75 takes
 RAISED = ("error", "python", "none")  # kinds of failures of a line, which has no result
@@ -46,7 +44,7 @@ class Page:
     def lines(self) -> list[str]:
         """Return the whole page."""
         lines = [line.rstrip() for section in self.sections() if section for line in (*section, "")]
-        return [part for line in lines for part in ([line] if DEBUG in line else fold(line, self._columns))]
+        return [part for line in lines for part in ([line] if DEBUG in line else fold(line, columns()))]
 
     def sections(self) -> list[list[str]]:
         """What the page consists of; an empty line follows each section that is not empty."""
@@ -59,10 +57,6 @@ class Page:
             self._refused(),
             self._ending(),
         ]
-
-    @property
-    def _columns(self) -> int:
-        return min(shutil.get_terminal_size((WIDEST, 0)).columns, WIDEST)
 
     @property
     def _tasks(self) -> list[Task]:
@@ -113,7 +107,7 @@ class Page:
     def _columns_of_titles(self) -> int:
         props = [prop for task in self._tasks for prop in task.properties]
         fractions = FRACTIONS * any(prop.points % 1 for prop in props)
-        return min(10 + max(width(self._title(prop)) for prop in props), self._columns - SCORE - fractions)
+        return min(10 + max(width(self._title(prop)) for prop in props), columns() - SCORE - fractions)
 
     def _rows(self, task: Task, columns: int) -> list[str]:
         most = sum(prop.points for prop in task.properties)
@@ -222,7 +216,7 @@ class Page:
         lines = []
         indent = 6 + max(width(self._say(key)) for key in (*parts, "rerun"))
         for key, text in parts.items():
-            lines += block(f"    {self._say(key)}", text, indent=indent, columns=self._columns)
+            lines += block(f"    {self._say(key)}", text, indent=indent, columns=columns())
         rerun = f'{interpreter()} -m pytest "{trouble.nodeid}"{DEBUG}'
         lines.append(pad(f"    {self._say('rerun')}", indent) + rerun)
         return lines

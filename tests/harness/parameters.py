@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import torch
 from torch import Tensor, nn
 
-from .compare import MismatchError, assert_close_to_one_of
+from .compare import MismatchError, assert_close
 from .terminal import Words
 
 
@@ -68,12 +68,21 @@ def assert_drawn(module: nn.Module, draws: Sequence[Tensor], limit: Tensor) -> N
     """
     __tracebackhide__ = True
     received = _values(module, draws[0])
-    try:
-        assert_close_to_one_of(received, draws, limit)
-    except MismatchError as failure:
+    if failure := _mismatch(received, draws, limit):
         if kind := _after_reset(module, draws, limit) or _kind(received.double(), draws[0].double()):
             failure.parts = (*failure.parts, (kind, {}))
-        raise
+        raise failure
+
+
+def _mismatch(received: Tensor, draws: Sequence[Tensor], limit: Tensor) -> MismatchError | None:
+    """The difference of the values from the first of ``draws``; None if they are one of them."""
+    failures = []
+    for drawn in draws:
+        try:
+            return assert_close(received, drawn, limit)
+        except MismatchError as failure:
+            failures.append(failure)
+    return failures[0]
 
 
 def _values(module: nn.Module, like: Tensor) -> Tensor:
@@ -96,7 +105,6 @@ def _after_reset(module: nn.Module, draws: Sequence[Tensor], limit: Tensor) -> s
     """``not_reset`` if the values are right after a call of ``reset_parameters``."""
     try:
         module.reset_parameters()
-        assert_close_to_one_of(_values(module, draws[0]), draws, limit)
+        return "" if _mismatch(_values(module, draws[0]), draws, limit) else "not_reset"
     except Exception:  # whatever is wrong there, another test is about it
         return ""
-    return "not_reset"

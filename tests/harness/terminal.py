@@ -53,7 +53,7 @@ def language_of(environ: Mapping[str, str] = os.environ) -> Language:
 
 # ── Layout ──
 
-NARROWEST, WIDEST = 40, 96  # columns
+NARROWEST, WIDEST = 40, 110  # columns; longer lines are hard to read
 Painter = Callable[[str, str], str]  # gives a text a colour
 _COLOURS = {"red": "31", "green": "32", "yellow": "33", "bold": "1", "dim": "2"}
 _PAINT = re.compile(r"\033\[\d*m")
@@ -63,7 +63,7 @@ _PIECES = re.compile(r"(?:[\u2e80-\uffef]|[^\s\u2e80-\uffef]+)[，。；：？�
 
 def columns() -> int:
     """How many columns a text takes here, so that it can be read."""
-    return min(max(shutil.get_terminal_size().columns - 1, NARROWEST), WIDEST)
+    return min(max(shutil.get_terminal_size((WIDEST + 1, 0)).columns - 1, NARROWEST), WIDEST)
 
 
 def width(text: str) -> int:

@@ -211,6 +211,12 @@ def test_zeros_of_a_shortcut_are_looked_at_on_a_second_device(told: Tell) -> Non
     assert "received a tensor on cpu, expected gpu" in page
 
 
+@pytest.mark.usefixtures("with_second_device")
+def test_code_that_checks_for_cuda_loses_nothing_on_a_device_that_is_not_cuda(told: Tell) -> None:
+    checks = (NORM, "torch.Generator(self.gamma.device)", 'torch.Generator("cuda" if self.gamma.is_cuda else "cpu")')
+    assert "42 / 42" in told([checks], "tests", "--task", "1")
+
+
 def test_a_named_case_is_told_the_law_of_that_case(told: Tell) -> None:
     eps = (NORM, "mean_square + self.eps", "mean_square + self.eps * (self.eps < 1)")
     assert "sqrt(1² + 15) = 4" in told([eps], "tests", "--task", "1", "--lang", "zh")

@@ -177,9 +177,10 @@ def test_no_line_is_wider_than_the_terminal_but_what_is_copied(
 ) -> None:
     folder = mistaken(own, "dim=-1, keepdim", "dim=(-1, -2), keepdim")
     shutil.copy(REPOSITORY / "src" / "modeling" / "pos_emb.py", folder / "src" / "modeling")
-    page = folder / "tests" / "harness" / "page.py"
-    narrow = page.read_text(encoding="utf-8").replace("shutil.get_terminal_size((WIDEST, 0)).columns", str(columns))
-    page.write_text(narrow, encoding="utf-8")
+    terminal = folder / "tests" / "harness" / "terminal.py"
+    text, edits = re.subn(r"shutil\.get_terminal_size\(.*\)\.columns - 1", str(columns), terminal.read_text("utf-8"))
+    assert edits == 1
+    terminal.write_text(text, encoding="utf-8")
     told = run(folder, "tests", "--lang", language, "--all", "--hint", "2").stdout
     lines = [line for line in told.splitlines() if not line.endswith("--pdb")]
     assert len(lines) < len(told.splitlines())

@@ -51,16 +51,6 @@ def others(chosen: Sequence[str]) -> tuple[str, ...]:
     return tuple(device for device in chosen if device not in ("cpu", NONE)) or (NONE,)
 
 
-def simulated(chosen: Sequence[str]) -> bool:
-    """Whether the simulated device is among them."""
-    return any(map(second_device.is_here, chosen))
-
-
-def on_gpus(chosen: Sequence[str]) -> bool:
-    """Whether workers need a GPU's driver."""
-    return any(device not in ("cpu", NONE, second_device.DEVICE) for device in chosen)
-
-
 def label(device: str | torch.device) -> Message:
     """What reports call a device."""
     return say(LABEL) if second_device.is_here(device) else quoted(str(device))

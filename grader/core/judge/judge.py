@@ -42,12 +42,12 @@ from grader.core.results.report import (
 from grader.core.results.views import viewed
 from grader.core.rubric import Task
 from grader.core.sandbox.handle import InProcessWorker
-from grader.core.sandbox.launch import Zygote
+from grader.core.sandbox.launch import Zygote, on_gpus
 from grader.core.sandbox.limits import Isolation
 from grader.core.settings import CannotGrade, Settings
 
 from .compare import OTHER_DTYPE
-from .devices import devices, label, on_gpus, simulated
+from .devices import devices, label
 from .hidden_tests import HiddenTests
 from .judging import rehearse, run_tests
 from .replay import Lender
@@ -72,18 +72,15 @@ class Judge:
         self._assignment = settings.assignment
         self._rubric = self._assignment.rubric.only(settings.only)
         self._devices = devices(settings.device)
-        gpus = on_gpus(self._devices)
-        self._limits = settings.limits.beside_others_on_a_gpu() if gpus else settings.limits
-        self._zygote = Zygote(self._limits, gpus, settings.without, simulated(self._devices))
+        self._limits = settings.limits.beside_others_on_a_gpu() if on_gpus(self._devices) else settings.limits
+        self._zygote = Zygote(self._limits, self._devices, settings.without)
         try:
             self._tests = HiddenTests(self._assignment, self._devices, settings.seed, self._rubric.properties)
             self._tests_sha256 = self._assignment.code_sha256()
             self._tests.remembers = settings.remember
             self._rehearse()
-            if self.isolation.level < settings.required_level:
-                raise CannotGrade(
-                    f"isolation here is {self.isolation}, weaker than required. `grader doctor` shows what is missing."
-                )
+            if weak := self.isolation.weaker_than(settings.required_level):
+                raise CannotGrade(weak)
         except BaseException:
             self.close()
             raise

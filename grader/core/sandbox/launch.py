@@ -7,10 +7,12 @@ import json
 import os
 import re
 import socket
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property, lru_cache
 from typing import Any
+
+from grader.shared import second_device
 
 from .channel import Channel
 from .handle import Worker
@@ -30,27 +32,32 @@ def _uses_dynamo(text: str) -> bool:
     return USES_DYNAMO.search(text) is not None
 
 
+def on_gpus(devices: Sequence[str]) -> bool:
+    """Whether workers need a GPU's driver."""
+    return any(device not in ("cpu", second_device.DEVICE) for device in devices)
+
+
 class Zygote:
     """The fork server's process, started once for a judge."""
 
     def __init__(
         self,
         limits: Limits,
-        cuda: bool = False,
+        devices: Sequence[str] = ("cpu",),
         without: Collection[str] = (),
-        second_device: bool = False,
         special: str = "",
     ) -> None:
         """Start it in the strongest isolation that this machine offers; it warms up while the caller goes on.
 
         Args:
             limits: What a submission may use.
-            cuda: Let workers use GPUs. A GPU's driver needs what the layers forbid, so no layer is applied then.
+            devices: What workers may use. A GPU's driver needs what the layers forbid, so no layer is applied then;
+                a simulated device is one that the caller has found to work with this torch.
             without: Layers to leave out, to test the others.
-            second_device: Give workers the simulated device, which the caller has found to work with this torch.
             special: A module whose ``make(files, channel)`` gives workers operations that may ask back, for
                 :meth:`Worker.converse`; empty for the usual ones.
         """
+        cuda = on_gpus(devices)
         wanted = [] if cuda else [layer for layer in LAYERS if layer not in without]
         contained = "namespaces" in wanted
         started = taken_over(cuda, contained, special) or start(cuda, contained, special)
@@ -64,7 +71,7 @@ class Zygote:
             "layers": inner,
             "files_are_hidden": hidden,
             "gpus": cuda,
-            "second_device": second_device,
+            "second_device": any(map(second_device.is_here, devices)),
             "special": special,
         }
         with contextlib.suppress(BrokenPipeError):  # it has died; whoever waits for its answer is told

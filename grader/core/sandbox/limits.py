@@ -83,6 +83,11 @@ class Isolation:
         """Layers, such as ``namespaces+landlock+seccomp``; ``process`` if none of them holds."""
         return "+".join(layer for layer in LAYERS if layer in self.held) or "process"
 
+    def weaker_than(self, level: Level, wanted: str = "required") -> str:
+        """The message if this is weaker than the level that is ``wanted``; empty if it is not."""
+        told = f"isolation here is {self}, weaker than {wanted}. `grader doctor` shows what is missing."
+        return told if self.level < level else ""
+
     @property
     def level(self) -> Level:
         """The strongest level whose layers all hold; a mount namespace hides files as Landlock does."""

@@ -94,10 +94,7 @@ def decide(
     A decision survives every regrade. Grades, pages and exports follow it; reports keep the grader's results.
     """
     if taken_back:
-        with _moving(read_graded(graded_folder(out), quiet=True), grader):
-            taken = undo(out, grader)
-        told = ", ".join(f"{one.student}: {one.slot}" for one in taken)
-        say(f"Decisions taken back: {len(taken)} ({told}).")
+        _take_back(out, grader)
         return
     if points and not override and not all_with:
         fail("--points needs --override: a property, a task, score or bonus.")
@@ -122,37 +119,52 @@ def decide(
         ("appeal", appeal),
         *(("withdraw", one) for one in withdraw or ()),
     ]
-    said = [(name, value) for name, value in options if value is not None]
-    if not why and (bare := [name for name, _ in said if name not in UNEXPLAINED]):
-        fail(f"--{bare[0].replace('_', '-')}: no reason given. Add --why; the student reads it.")
-    # Beside other decisions, the reason is not the comment's.
-    alone = len(said) == 1
-    wanted = [{name: value, "why": why if name != "comment" or alone else None} for name, value in said]
-    for decided, number in zip(wanted, points or (), strict=False):  # overrides come first
-        decided["points"] = number
+    wanted = _explained([(name, value) for name, value in options if value is not None], why, points or ())
     if renew and student:
         wanted += _renewed(known, student, renew, {"why": why} if why else {})
     if all_with:
         if not points or not why or student:
             fail("--all-with needs --points and --why, and no STUDENT; --except leaves students out.")
-        name, those = _all_with(known, all_with, without or ())
-        wanted = [{"student": one, "override": name, "points": points[0], "why": why} for one in those]
+        wanted = [{**one, "points": points[0], "why": why} for one in _all_with(known, all_with, without or ())]
         enter(known, wanted, who, grader)
         say(f"Decisions made: {len(wanted)}; --undo takes them back.")
-        return
-    if not wanted:
-        if why:
-            fail("--why: no decision to explain. Add one, such as --override, --due, --excuse or --comment.")
+    elif wanted:
+        whom = _whom(known, student)
+        enter(known, [{"student": whom, **one} for one in wanted], who, grader)
+        if file or {*(withdraw or ())} & {*chosen().rubric.expected}:
+            say("Grade again to apply this; only submissions that change are graded.")
+    elif why:
+        fail("--why: no decision to explain. Add one, such as --override, --due, --excuse or --comment.")
+    else:
         _list(known, student, language)
-        return
+
+
+def _take_back(out: Path, grader: str) -> None:
+    """Take back the last decision or group of a grader."""
+    with _moving(read_graded(graded_folder(out), quiet=True), grader):
+        taken = undo(out, grader)
+    told = ", ".join(f"{one.student}: {one.slot}" for one in taken)
+    say(f"Decisions taken back: {len(taken)} ({told}).")
+
+
+def _explained(said: Sequence[tuple[str, object]], why: str | None, points: Sequence[float]) -> list[dict[str, object]]:
+    """The decisions with their reason, and the overrides, which come first, with their points."""
+    if not why and (bare := [name for name, _ in said if name not in UNEXPLAINED]):
+        fail(f"--{bare[0].replace('_', '-')}: no reason given. Add --why; the student reads it.")
+    alone = len(said) == 1  # beside other decisions, the reason is not the comment's
+    wanted = [{name: value, "why": why if name != "comment" or alone else None} for name, value in said]
+    for decided, number in zip(wanted, points, strict=False):
+        decided["points"] = number
+    return wanted
+
+
+def _whom(known: DecidedClass, student: str | None) -> str:
+    """The student as typed, if that means one exactly, or else the one submission that it may mean."""
     if student is None:
         fail("STUDENT is missing. Give an id, a name, or * for everyone.")
     people = known.book.people
     exact = student == EVERYONE or student in people.lines or people.find(student)
-    whom = student if exact else find(out, student)
-    enter(known, [{"student": whom, **one} for one in wanted], who, grader)
-    if file or {*(withdraw or ())} & {*chosen().rubric.expected}:
-        say("Grade again to apply this; only submissions that change are graded.")
+    return student if exact else find(known.folder, student)
 
 
 def read_decided(out: Path) -> DecidedClass:
@@ -162,8 +174,8 @@ def read_decided(out: Path) -> DecidedClass:
     return known
 
 
-def _all_with(known: DecidedClass, text: str, without: Sequence[str]) -> tuple[str, list[str]]:
-    """The property, and the submissions that lost it by a mistake, but for those decided about and those left out.
+def _all_with(known: DecidedClass, text: str, without: Sequence[str]) -> list[dict[str, object]]:
+    """An override of a property for all who lost it by a mistake, but for those decided about and those left out.
 
     Without a mistake, all have to have lost it by the same cause: nobody gets points for what nobody has looked at.
     """
@@ -179,7 +191,8 @@ def _all_with(known: DecidedClass, text: str, without: Sequence[str]) -> tuple[s
         fail(f"--all-with {text}: name one mistake, or {name}:* for all. Mistakes: {there}.{meant}")
     for submission in (submission for submission in those if name in known.book.points(submission)):
         say(f"{submission}: already decided, unchanged")
-    return name, [one for one in those if one not in out and name not in known.book.points(one)]
+    undecided = (one for one in those if one not in out and name not in known.book.points(one))
+    return [{"student": one, "override": name} for one in undecided]
 
 
 def enter(known: DecidedClass, wanted: Sequence[Mapping[str, object]], who: str, grader: str = "") -> None:

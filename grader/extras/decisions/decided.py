@@ -57,7 +57,7 @@ class Book:
         slots = [slot for slot in PERSONAL if slot != "attempt" or not once]
         personal = filter(None, (self.of(student, slot) for slot in slots))
         works = (ruling for ruling in self.held.get(submission, ()) if ruling.decision.slot not in (ASKED, SEEN))
-        return sorted({*works, *personal}, key=lambda ruling: ruling.place)
+        return sorted({*works, *personal}, key=lambda ruling: (ruling.file, ruling.line))
 
     def seen(self, submission: str) -> Ruling | None:
         """The look that somebody took at a submission; None if there is none, or files or points changed since."""

@@ -170,11 +170,6 @@ class Ruling:
     over: Ruling | None = None
 
     @property
-    def place(self) -> tuple[str, int]:
-        """Where it is written."""
-        return self.file, self.line
-
-    @property
     def slot(self) -> str:
         """What it is about, such as a property's id."""
         return self.decision.slot

@@ -195,7 +195,7 @@ def book(found: Sequence[Ruling], people: People) -> Book:
         if ruling.void:
             unsettled.append(ruling)
     again = {ruling for rulings in held.values() for ruling in rulings if ruling.stale}
-    return Book(held, sorted({*unsettled, *again}, key=lambda ruling: ruling.place), people)
+    return Book(held, sorted({*unsettled, *again}, key=lambda ruling: (ruling.file, ruling.line)), people)
 
 
 def _conflict(ruling: Ruling, before: Sequence[Ruling]) -> str:

@@ -43,8 +43,8 @@ def practice(
         candidates = found(reader, paths, source, roster, expected={handed_in_as(exercise): ()})
         prepare(out)
         with closing(Zygote(Limits())) as server, writing(out):
-            if server.isolation.level < Level[require_isolation.upper()]:
-                fail(f"isolation here is {server.isolation}, weaker than required; see `grader doctor`.")
+            if weak := server.isolation.weaker_than(Level[require_isolation.upper()]):
+                fail(weak)
             judging = (judged(one, reader.read(one), exercise, server.start) for one in candidates)
             results = [*follow(judging, "running tests", len(candidates))]
             write_text(out / "practice.csv", table(results))

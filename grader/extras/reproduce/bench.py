@@ -14,14 +14,14 @@ from typing import Any
 import torch
 
 from grader.core.bounds import bound_memory, bound_time
-from grader.core.judge.devices import devices, on_gpus, simulated
+from grader.core.judge.devices import devices
 from grader.core.judge.hidden_tests import HiddenTests
 from grader.core.judge.judging import run_tests
 from grader.core.judge.student import Student
 from grader.core.results.outcome import CaseResult, Outcome
 from grader.core.run.judge_process import CPU_S, MEMORY_MIB
 from grader.core.sandbox.handle import Operation, WorkerLike
-from grader.core.sandbox.launch import Zygote
+from grader.core.sandbox.launch import Zygote, on_gpus
 from grader.core.settings import CannotGrade, Settings
 
 from . import DEBUG, DEBUGGING, ENTERED
@@ -92,15 +92,10 @@ class Bench:
         """
         torch.set_num_threads(1)
         self._settings, self._devices = settings, devices(settings.device)
-        self._gpus = on_gpus(self._devices)
-        special = DEBUGGING if debugger else ""
-        self._zygote = Zygote(settings.limits, self._gpus, settings.without, simulated(self._devices), special)
-        isolation = self._zygote.isolation
-        if isolation.level < settings.required_level:
+        self._zygote = Zygote(settings.limits, self._devices, settings.without, DEBUGGING if debugger else "")
+        if weak := self._zygote.isolation.weaker_than(settings.required_level, "during grading"):
             self.close()
-            raise CannotGrade(
-                f"isolation here is {isolation}, weaker than during grading. `grader doctor` shows what is missing."
-            )
+            raise CannotGrade(weak)
 
     def close(self) -> None:
         """End the fork server and its workers."""
@@ -131,7 +126,7 @@ class Bench:
 
         student, runs = Student(files, start, assignment.rubric, limits), []
         for _ in range(1 + alone):
-            with _within_the_judges_limits(memory=not self._gpus):
+            with _within_the_judges_limits(memory=not on_gpus(self._devices)):
                 results = {result.id: result for result in run_tests(tests, student)}
             if case_id not in results:
                 return None

@@ -15,7 +15,7 @@ from typing import Final
 
 from grader import SUBMITTED
 from grader.core.rubric import Rubric
-from grader.shared.source_rules import nodes_of
+from grader.shared.source_rules import imported, imports_within, nodes_of
 
 MAX_SHOWN: Final = 120  # characters of a line of source, or of a name
 IMPORTING: Final = ("import_module", "__import__")
@@ -71,28 +71,21 @@ Place = tuple[int, str, str]  # line, name, task
 def _imports(nodes: Sequence[ast.AST], rubric: Rubric) -> Iterator[Place]:
     """Imports of modules that are neither Python's own, nor in the rubric's ``imports``, nor the student's files."""
     allowed = {*sys.stdlib_module_names, *rubric.imports, SUBMITTED}
+    found = [*imported(nodes)]
     for node in nodes:
         match node:
-            case ast.Import():
-                modules = [alias.name for alias in node.names]
-            case ast.ImportFrom(level=0, module=str(module)):
-                modules = [module]
             case ast.Call(
                 func=ast.Name(id=name) | ast.Attribute(attr=name), args=[ast.Constant(value=str(module)), *_]
             ) if name in IMPORTING:
-                modules = [module]
-            case _:
-                continue
-        yield from ((node.lineno, name, "") for name in modules if name.partition(".")[0] not in allowed)
+                found.append((node.lineno, module))
+    return ((line, name, "") for line, name in found if name.partition(".")[0] not in allowed)
 
 
 def _uses(nodes: Sequence[ast.AST], rubric: Rubric) -> Iterator[Place]:
     """Places that write a name that the rubric lists under a task's ``library``, unless it is the student's own."""
     tasks = {name: task.id for task in rubric.tasks for name in task.library}
     bound = {name for node in nodes for name in _bound(node)}
-    imports = [node for node in nodes if isinstance(node, ast.ImportFrom)]
-    own = [node for node in imports if node.level > 0 or str(node.module).partition(".")[0] == SUBMITTED]
-    ours = {"self", SUBMITTED}.union(*map(_bound, own))
+    ours = {"self", SUBMITTED}.union(*map(_bound, imports_within(nodes)))
     for node in nodes:
         match node:
             case ast.ImportFrom(level=0, module=str(module)) if module.partition(".")[0] in rubric.imports:

@@ -67,8 +67,8 @@ def _ask(folder: Path, out: Path, given: list[Path] | None, seed: int, language:
         terminal.fail("this assignment has no corpus/viva.toml, so nothing can be asked.")
     with ExitStack() as stack:
         servers = [stack.enter_context(closing(Zygote(Limits()))) for _ in range(jobs)]  # each serves one thread
-        for weak in (server.isolation for server in servers if server.isolation.level < level):
-            terminal.fail(f"isolation here is {weak}, weaker than required; see `grader doctor`.")
+        for weak in filter(None, (server.isolation.weaker_than(level) for server in servers)):
+            terminal.fail(weak)
         idle = [server.start for server in servers]
 
         def quiz(identifier: str) -> Quiz:

@@ -58,9 +58,9 @@ def read_answers(path: Path) -> dict[str, str]:
         ExportError: If it is no such table.
     """
     try:
-        table = read_template(path.read_bytes(), "the export of answers")
-    except (OSError, ExportError) as error:
-        raise ExportError(f"--answers {path}: {error}".replace("--template: ", "")) from None
+        table = read_template(path.read_bytes(), "the export of answers", f"--answers {path}")
+    except OSError as error:
+        raise ExportError(f"--answers {path}: {error}") from None
     found = dict[str, str]()
     for row in table.rows:
         for heading, cell, following in zip(table.header, row, (*row[1:], ""), strict=True):

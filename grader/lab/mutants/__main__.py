@@ -15,7 +15,7 @@ import typer
 
 from grader.assignment import ASSIGNMENT
 from grader.core.cli.terminal import in_one_line
-from grader.core.judge.devices import devices, on_gpus, simulated
+from grader.core.judge.devices import devices
 from grader.core.judge.judging import run_tests
 from grader.core.judge.student import Student
 from grader.core.results.outcome import CaseResult
@@ -66,7 +66,7 @@ class MutantJudge:
         torch.set_num_threads(1)
         self._limits = Limits()
         self._devices = devices("auto")
-        self._zygote = Zygote(self._limits, on_gpus(self._devices), second_device=simulated(self._devices))
+        self._zygote = Zygote(self._limits, self._devices)
         self.start_worker = self._zygote.start
 
     def verdicts(self, source: str, files: Mapping[str, str], wrong: int) -> Iterator[Verdict]:

@@ -110,9 +110,9 @@ class Review:
             record(now.known, asked(now, line, form), self._who, self._grader)
         except DecisionError as error:
             return self._student(now, line, str(error), form)
-        here = self._pages.page_of(line.id)
+        here = self._pages.page_of(now, line.id)
         if form.get("do") == "accept":
-            here = self._pages.page_of(then) if then else f"{self._pages.root}/"
+            here = self._pages.page_of(now, then) if then else f"{self._pages.root}/"
         return RedirectResponse(here, 303)
 
     def _group(self, request: Request, problem: str = "", form: Form | None = None) -> Response:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
@@ -40,26 +40,23 @@ class ReviewPages:
     def __init__(self, assignment: Assignment, language: str, root: str, anonymous: bool = False) -> None:
         """Read the templates. Every address begins with ``root``."""
         self._assignment, self.language, self.root, self._anonymous = assignment, language, root, anonymous
-        self._names: Mapping[str, str] = {}  # pseudonyms by the ids of submissions
+        # The replacements for names on anonymous pages.
+        self._hidden = lru_cache(maxsize=1)(lambda now: hide(now.known) if anonymous else None)
         environment = prepared(templates(HERE), assignment.rubric, language)
-        environment.globals |= {"say": partial(say, language), "root": root, "page_of": self.page_of}
+        environment.globals |= {"say": partial(say, language), "root": root}
         environment.filters["in_words"] = lambda message: in_words(message, None, language)
         self._template = environment.get_template
 
-    def page_of(self, submission: str) -> str:
+    def page_of(self, now: Now, submission: str) -> str:
         """The address of a submission's page."""
-        return f"{self.root}/student/{quote(self._names.get(submission, submission), safe='')}"
+        hidden = self._hidden(now)
+        name = hidden.names.get(submission, submission) if hidden else submission
+        return f"{self.root}/student/{quote(name, safe='')}"
 
     def meant(self, shown: str, now: Now) -> str:
         """The id of the submission whose page has this address suffix."""
         hidden = self._hidden(now)
         return next((submission for submission, name in hidden.names.items() if name == shown), "") if hidden else shown
-
-    def _hidden(self, now: Now) -> Anonymous | None:
-        """The replacements for names on anonymous pages."""
-        hidden = hide(now.known) if self._anonymous else None
-        self._names = hidden.names if hidden else {}
-        return hidden
 
     def classroom(self, now: Now) -> str:
         """The page of the class, with the queue first and the hardest properties on top of theirs."""
@@ -74,6 +71,7 @@ class ReviewPages:
         hardest = sorted(statistics.properties, key=lambda prop: 2.0 if prop.rate is None else prop.rate)
         return self._template("review_class.html.j2").render(
             **content | {"statistics": replace(statistics, properties=tuple(hardest))},
+            page_of=partial(self.page_of, now),
             queue=queue,
             waiting=[place for place in queue if place.seen is None],
             void=void,
@@ -107,6 +105,7 @@ class ReviewPages:
         failing, alike = lost(final), repeats(final)
         following = [prop for others in alike.values() for prop in others]
         return self._template("review_student.html.j2").render(
+            page_of=partial(self.page_of, now),
             line=entry.line,
             report=report,
             final=final,
@@ -153,6 +152,7 @@ class ReviewPages:
             members.append((name, line.id, told.properties[group.property]))
         files = self._files(found, reports[0], lines[0], hidden)
         return self._template("review_group.html.j2").render(
+            page_of=partial(self.page_of, now),
             group=group,
             mistake=rubric.misconception(group.mistake).hint[self.language] if group.mistake else "",
             members=members,
