@@ -13,7 +13,7 @@ from grader.core.intake.candidate import MAX_MESSAGE, Candidate
 from grader.core.intake.layout import STUB, defined, lacking
 from grader.core.intake.submission import MAX_ENTRIES, MAX_FILES, Submission, is_source_path
 from grader.selftest.submissions import EXPECTED, HANDED_IN, from_folder, read_archive, write_folder, zipped
-from grader.shared.source_rules import LONGEST_PARSED, MAX_FILE_BYTES, decoded, newer_syntax
+from grader.shared.source_rules import LONGEST_PARSED, MAX_FILE_BYTES, decoded, newer_syntax, nodes_of
 
 NORM, FUNCTIONAL = "src/modeling/norm.py", "src/functional.py"
 
@@ -221,7 +221,9 @@ def test_source_is_read_as_python_reads_it(data: bytes, text: str) -> None:
 
 def test_a_warning_of_the_parser_is_neither_raised_nor_newer_syntax() -> None:
     """Here warnings are errors; from Python 3.12 on the first of these is printed, unless it is silenced."""
-    assert newer_syntax("x = '\\d'\ny = 1is 2\n") is None
+    text = "x = '\\d'\ny = 1is 2\n"
+    assert nodes_of(text)
+    assert newer_syntax(text) is None
 
 
 def test_a_file_as_large_as_allowed_is_taken() -> None:

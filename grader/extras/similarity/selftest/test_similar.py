@@ -319,9 +319,10 @@ def test_what_the_rubric_lists_counts(tmp_path: Path) -> None:
     assert library_use("src/a.py", "import einops", load_rubric(tmp_path / "rubric.toml")) == []
 
 
-def test_what_has_no_syntax_tree_is_said() -> None:
+@pytest.mark.parametrize("text", ["def f(:", "x = 1\n" * MAX_CHARACTERS], ids=["syntax", "length"])
+def test_what_has_no_syntax_tree_is_said(text: str) -> None:
     with pytest.raises(Unparsed):
-        library_use("src/a.py", "def f(:", RUBRIC)
+        library_use("src/a.py", text, RUBRIC)
 
 
 def test_very_many_imports_from_one_long_name_stay_small() -> None:
