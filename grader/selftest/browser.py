@@ -26,7 +26,6 @@ AXE = os.environ.get("AXE", "")  # the path of axe.min.js, from `npm pack axe-co
 
 needs_axe = pytest.mark.skipif(not AXE, reason="needs axe-core: AXE=PATH/axe.min.js, from npm pack axe-core")
 NEEDED = "needs Chromium and its driver: apt-get install chromium chromium-driver"
-needs_browser = pytest.mark.skipif(not (CHROMIUM and DRIVER), reason=NEEDED)
 
 
 @contextlib.contextmanager

@@ -34,12 +34,7 @@ ENVIRONMENTS = (
 )
 OUTPUT = say("{dtype} output", dtype="float32")
 HERE: dict[str, str | int] = {"path": "src/attention.py", "line": 54, "function": "forward", "code": "x.sofmax()"}
-STUB: dict[str, str | int] = {
-    "path": "src/attention.py",
-    "line": 34,
-    "function": "__init__",
-    "code": "raise NotImplementedError",
-}
+STUB = HERE | {"line": 34, "function": "__init__", "code": "raise NotImplementedError"}
 MESSAGES = {
     Outcome.FAILED: say(PLACES, what=OUTPUT, shape=[2, 3], n=4, all=6, place=[0, 0]),
     Outcome.CRASHED: say(RAISED, exception="AttributeError", message="no attribute 'sofmax'").then(say(FRAME, **HERE)),

@@ -94,11 +94,6 @@ DISGUISES: Final[Mapping[str, Callable[[str], str]]] = {
 }
 
 
-def desks(people: Mapping[str, Mapping[str, str]]) -> list[Desk]:
-    """The candidates that ``discover`` would find."""
-    return [Desk(name, Path(name), texts=files) for name, files in people.items()]
-
-
 def copied(files: Mapping[str, str], disguise: str, paths: Iterable[str] = ASSIGNMENT.rubric.expected) -> Files:
     """The files, each disguised by one of the functions above."""
     return {path: DISGUISES[disguise](files[path]) for path in paths}
@@ -111,4 +106,5 @@ def with_own(*texts: str) -> Files:
 
 def read(people: Mapping[str, Mapping[str, str]], known: Known, assignment: Assignment = ASSIGNMENT) -> list[Work]:
     """The works that ``grader similar`` would compare."""
-    return [read_work(desk, desk.read(), known, assignment.rubric) for desk in desks(people)]
+    desks = [Desk(name, Path(name), texts=files) for name, files in people.items()]
+    return [read_work(desk, desk.read(), known, assignment.rubric) for desk in desks]

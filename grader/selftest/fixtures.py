@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Iterable, Iterator
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from functools import cache
 from pathlib import Path
@@ -17,10 +18,15 @@ from grader import REPOSITORY
 from grader.core.assignment import Assignment
 from grader.core.cli import grade
 from grader.core.intake.submission import Submission
+from grader.core.judge.hidden_tests import HiddenTests
 from grader.core.judge.judge import Judge
+from grader.core.judge.judging import run_tests
+from grader.core.judge.student import Student
 from grader.core.messages import as_data
+from grader.core.results.outcome import CaseResult
 from grader.core.results.report import Report
 from grader.core.rubric import LANGUAGES, Rubric
+from grader.core.sandbox.handle import InProcessWorker
 from grader.core.sandbox.launch import Zygote
 from grader.core.sandbox.limits import Limits
 from grader.core.settings import Settings
@@ -30,12 +36,12 @@ from grader.selftest import LONG
 from grader.selftest.submissions import write_folder
 from grader.selftest.term import choose_for, read_here
 from grader.selftest.warm import WarmPython
-from grader.selftest.warm_judges import RunHiddenTests, hidden_tests_of
 
 if TYPE_CHECKING:
     from grader.selftest.browser import Tab
 
 Judges = Callable[[Settings], Judge]
+RunHiddenTests = Callable[..., list[CaseResult]]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -53,6 +59,20 @@ def commands_are_about_the_assignment(assignment: Assignment) -> Iterator[None]:
 def assignment() -> Assignment:
     """The small assignment."""
     return ASSIGNMENT
+
+
+def hidden_tests_of(assignment: Assignment, devices: Sequence[str] = ("cpu",), seed: int = 0) -> RunHiddenTests:
+    """``judge(files, task=None)``: the hidden tests on code that is ours, in this process."""
+    rubric = assignment.rubric
+    collected = cache(lambda task: HiddenTests(assignment, devices, seed, rubric.only(task).properties))
+
+    def judge(files: Mapping[str, str], task: str | None = None) -> list[CaseResult]:
+        # pytest's own filters would turn a student's warning into an exception.
+        with warnings.catch_warnings(action="ignore"):
+            results: list[CaseResult] = run_tests(collected(task), Student(files, InProcessWorker, rubric, Limits()))
+            return results
+
+    return judge
 
 
 # Of the assignment that the tests of a folder are about; what takes time to make is made once.

@@ -14,7 +14,7 @@ import sys
 from collections import Counter
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, nullcontext
-from typing import Protocol
+from typing import Any
 
 import pytest
 
@@ -22,21 +22,10 @@ CASES = 60  # of a test function that are measured
 TOLD = "COVERAGE_PROCESS_START"  # tells a new interpreter to measure itself
 
 
-class Tracer(Protocol):
-    """What is used of ``coverage.Coverage``."""
-
-    def start(self) -> None:
-        """Go on measuring."""
-
-    def stop(self) -> None:
-        """Pause; what was measured is kept."""
-
-
-def tracer_of_this_process() -> Tracer | None:
-    """The tracer that was started with the interpreter; None where coverage is not measured."""
+def tracer_of_this_process() -> Any:
+    """The ``Coverage`` that was started with the interpreter; None where coverage is not measured."""
     coverage = sys.modules.get("coverage")
-    tracer: Tracer | None = coverage and coverage.Coverage.current()
-    return tracer
+    return coverage and coverage.Coverage.current()
 
 
 def measures_imports() -> bool:
@@ -50,7 +39,7 @@ class Measured:
     One object for a run.
     """
 
-    def __init__(self, tracer: Tracer | None) -> None:
+    def __init__(self, tracer: Any) -> None:
         """Begin to count cases; without a tracer nothing is done."""
         self._tracer = tracer
         self._cases: Counter[str] = Counter()

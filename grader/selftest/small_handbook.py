@@ -25,14 +25,8 @@ STORY = {
 }
 TOKENS, PLACES = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]]
 # A model to run: two blocks of one head, of four features, that know four characters.
-_BLOCK = {
-    "attention_norm": [4],
-    "mlp_norm": [4],
-    "project": [12, 4],
-    "output": [4, 4],
-    "mlp.0": [8, 4],
-    "mlp.2": [4, 8],
-}
+_BLOCK = {"attention_norm": [4], "mlp_norm": [4], "project": [12, 4], "output": [4, 4]}
+_BLOCK |= {"mlp.0": [8, 4], "mlp.2": [4, 8]}
 ORDER = [
     ("letters.weight", [4, 4]),
     *((f"blocks.{block}.{name}.weight", shape) for block in (0, 1) for name, shape in _BLOCK.items()),

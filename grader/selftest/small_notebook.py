@@ -1,8 +1,8 @@
-"""A notebook of two exercises that runs in a moment, and what a class of students made of it."""
+"""A notebook of two exercises that runs in a moment."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -86,17 +86,6 @@ WORDS = """"Twice x." = "x 的两倍。"
 """
 NAME = "0_small"
 
-NOISY = """import sys
-import warnings
-
-
-def double(x):
-    warnings.warn("slow")
-    print("working", file=sys.stderr)
-    return x + x
-"""
-HARD_CODED = "def double(x):\n    return 2"
-
 
 @contextmanager
 def small_walkthrough(folder: Path) -> Iterator[None]:
@@ -134,41 +123,9 @@ def cell(notebook: NotebookNode, grade_id: str) -> NotebookNode:
     return next(one for one in cells if one.metadata.get("nbgrader", {}).get("grade_id") == grade_id)
 
 
-def answered(grade_id: str, source: str) -> Callable[[NotebookNode], None]:
-    """An edit that gives an exercise that answer."""
-
-    def edit(notebook: NotebookNode) -> None:
-        cell(notebook, grade_id).source = source
-
-    return edit
-
-
-def without(grade_id: str) -> Callable[[NotebookNode], None]:
-    """An edit that deletes a cell."""
-    return lambda notebook: notebook.cells.remove(cell(notebook, grade_id))
-
-
-def forged(notebook: NotebookNode) -> None:
-    """An edit that asks for more points, and in a format that makes nbgrader stop grading anyone."""
-    for one in notebook.cells:
-        if "nbgrader" in one.metadata:
-            one.metadata.nbgrader.update(schema_version=1, points=1000)
-
-
 def executed(folder: Path, language: str, notebook: NotebookNode, name: str = NAME) -> Path:
     """Write a notebook where a build leaves it once it has been run; gives its path."""
     path = folder / language / "executed" / f"{name}.ipynb"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(nbformat.writes(notebook), encoding="utf-8")
-    return path
-
-
-def hand_in(folder: Path, student: str, notebook: NotebookNode, *edits: Callable[[NotebookNode], None]) -> Path:
-    """Write a student's notebook."""
-    copy = nbformat.from_dict(notebook)
-    for edit in edits:
-        edit(copy)
-    path = folder / student / f"{NAME}.ipynb"
-    path.parent.mkdir(parents=True)
-    path.write_text(nbformat.writes(copy), encoding="utf-8")
     return path

@@ -22,11 +22,7 @@ class Starts:
     """Counts processes; one object for a run, since an audit hook is there for good."""
 
     def __init__(self, strict: bool) -> None:
-        """Begin to count.
-
-        Args:
-            strict: Whether a test that starts a process fails.
-        """
+        """Begin to count; ``strict`` says whether a test that starts a process fails."""
         self._strict = strict
         self._count, self._before_test = 0, 0
         self._holders: set[str] = set()  # fixtures that started a process

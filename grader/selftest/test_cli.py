@@ -52,11 +52,13 @@ def test_the_path_from_the_deadline_to_the_students_has_a_heading_of_its_own() -
         (("ada", "--out", "file/out"), "file/out: Not a directory. Choose a writable folder."),
         (("ada", "--only", "task9"), "--only task9: no such task. Choose one of task1, task2."),
         (("ada", "--lang", "fr"), "--lang fr: not a language of the rubric. Choose one of en, zh."),
+        (("ada", "--from", "excel"), "--from excel: not a source. Choose one of gradescope, moodle, canvas, "),
+        (("ada", "--roster", "gone.csv"), "gone.csv: No such file or directory. Give a CSV with a column"),
         (("ada", "--without", "walls"), "--without walls: no such layer. Choose one of namespaces, user, landlock,"),
         (("ada", "--notebooks", "gone.csv"), "--notebooks gone.csv: No such file or directory. Give the checks"),
         (("ada", "--roster", "a.csv", "--roster", "b.csv"), "--roster: given 2 times, and only the last would count."),
     ],
-    ids=["path", "out", "only", "lang", "without", "notebooks", "twice"],
+    ids=["path", "out", "only", "lang", "source", "roster", "without", "notebooks", "twice"],
 )
 def test_a_mistake_on_the_command_line_is_named_with_its_remedy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], line: str

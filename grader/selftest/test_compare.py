@@ -30,7 +30,7 @@ from grader.core.judge.compare import (
 from grader.core.judge.faults import WrongAnswer
 from grader.core.judge.hidden_tests import HiddenTests
 from grader.core.judge.judging import run_tests
-from grader.core.judge.wording import as_factor, in_two_decimals, listed
+from grader.core.judge.wording import as_factor, in_two_decimals, listed, places
 from grader.core.messages import quoted
 from grader.core.settings import CannotGrade
 from grader.examples.small.grader.assignment import ASSIGNMENT
@@ -86,6 +86,7 @@ def test_the_first_wrong_place_is_named() -> None:
         match=r"shape \[2, 3\], 2 of 6 elements wrong, the first at \[1, 0\]; largest error in rounding steps: 5",
     ):
         check_errors(errors, 4, quoted("output"), errors * 1e-9 + 1, torch.ones(2, 3).double(), 1.0)
+    assert places(quoted("it"), torch.tensor(True)) == "it: shape [], 1 of 1 elements wrong, the first at []"
 
 
 def test_nothing_is_as_close_as_it_can_be() -> None:

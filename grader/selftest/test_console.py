@@ -105,11 +105,7 @@ def test_the_notebooks_commands_name_the_extra_that_they_need(
     assert line.endswith("pip install -e '.[grader,handout,notebooks]'\n")
 
 
-PAGES = [
-    REPOSITORY / "README.md",
-    REPOSITORY / "CONTRIBUTING.md",
-    *sorted((REPOSITORY / "grader" / "docs").glob("*.md")),
-]
+PAGES = [*map(REPOSITORY.joinpath, ("README.md", "CONTRIBUTING.md")), *sorted(REPOSITORY.glob("grader/docs/*.md"))]
 BLOCK = re.compile(r"^ *```(?:sh|console)\n(.*?)^ *```", re.DOTALL | re.MULTILINE)
 COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined] # a group, which has them
 SEPARATORS = frozenset(("&&", "||", ";", "|", "do", "done"))

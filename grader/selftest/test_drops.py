@@ -115,6 +115,12 @@ def test_a_policy_that_takes_points_off_is_noticed(out: Path, monkeypatch: pytes
     assert (drop[:16], drop[-5:], who) == ("2 would drop: 11", "now 8", "  Ada (ada); Bo (bo)")
 
 
+def test_an_export_that_cannot_be_made_is_one_line(out: Path) -> None:
+    assert "--to excel: not a format. Choose one of canvas, moodle, " in refused("export", out, "--to", "excel")
+    line = refused("export", out, "--to", "csv", "--template", "gone.csv")
+    assert "gone.csv: No such file or directory." in line
+
+
 def worksheet_of(out: Path, most: str, grade: str = "") -> tuple[str, ...]:
     """Options for an export to Moodle, into a worksheet with the two of them in it."""
     people = [Someone(number, name, "good") for number, name in enumerate(("Ada", "Bo"))]

@@ -136,13 +136,6 @@ def lost(report: Report) -> dict[str, Outcome]:
     return {name: prop.outcome for name, prop in report.properties.items() if prop.points < prop.max_points}
 
 
-def test_stubs_earn_nothing_and_are_told_so(grader: Judge, assignment: Assignment) -> None:
-    report = grader.grade(submission(assignment.stubs()))
-    assert (report.score, report.bonus) == (0, 0)
-    assert {prop.outcome for prop in report.properties.values()} == {Outcome.NOT_IMPLEMENTED}
-    assert assignment.stubs().keys() == {file.path for file in report.submission.files}
-
-
 def test_a_hang_costs_its_properties_only(judges: Judges, assignment: Assignment) -> None:
     limits = Limits(request_s=1.5, retry_s=0.5, submission_s=60)
     hasty = judges(Settings(assignment, device="cpu", only="task2", limits=limits))

@@ -25,6 +25,7 @@ from grader.selftest.submissions import EXPECTED, HANDED_IN, from_folder, write_
 Tree = dict[str, str | bytes]
 discover = partial(discover_any, expected=EXPECTED)
 NORM = "src/modeling/norm.py"
+OTHERS = {path: text for path, text in HANDED_IN.items() if path != NORM}
 
 
 @pytest.mark.parametrize(
@@ -79,9 +80,7 @@ def test_an_archive_that_holds_too_much_is_left_out_by_its_name(count: int, tmp_
     ["norm_final.py", "my_norm.py", "answer.py", "norm.py.txt", "norm.txt", "norm.py~", "tasks.txt", "norm", "Norm-1"],
 )
 def test_a_file_that_may_be_renamed_is_offered_and_not_used(other: str, tmp_path: Path) -> None:
-    files = {**HANDED_IN, f"src/modeling/{other}": HANDED_IN["src/modeling/norm.py"]}
-    del files["src/modeling/norm.py"]
-    submission = from_folder(tmp_path, files)
+    submission = from_folder(tmp_path, {**OTHERS, f"src/modeling/{other}": HANDED_IN[NORM]})
     assert "src/modeling/norm.py" not in submission.files
     (concern,) = submission.concerns
     assert submission.concerns[concern] == "renamed"
@@ -112,8 +111,7 @@ def test_a_file_of_another_name_stands_for_the_one_that_staff_names(packed: bool
 
 
 def test_of_two_versions_the_one_that_staff_names_counts(tmp_path: Path) -> None:
-    files = {**HANDED_IN, "a/norm.py": "x = 1\n", "b/norm.py": HANDED_IN[NORM]}
-    del files[NORM]
+    files = {**OTHERS, "a/norm.py": "x = 1\n", "b/norm.py": HANDED_IN[NORM]}
     without = Candidate("ada", write_folder(tmp_path / "ada", dict(files)), expected=EXPECTED)
     assert NORM not in without.read().files
     named = replace(without, taken={NORM: "b/norm.py"}).read()
@@ -145,8 +143,7 @@ def test_a_file_without_its_suffix_is_offered_also_where_its_content_says_nothin
 def test_a_file_without_a_suffix_that_holds_something_else_is_not_suspected(tmp_path: Path) -> None:
     files: Tree = {"README": "See norm.\n", "data/norms": b"\0\1", "src/modeling/normal": "x = 1\n"}
     files["src/modeling/__init__.py"] = "from .norm import Norm\n"  # the package passes it on
-    others = {path: text for path, text in HANDED_IN.items() if path != NORM}
-    submission = from_folder(tmp_path, {**others, **files})
+    submission = from_folder(tmp_path, {**OTHERS, **files})
     assert submission.concerns == {}
     assert submission.notices == (f"{NORM} is missing.",)
 
@@ -165,8 +162,7 @@ TWICE: dict[str, Tree] = {  # in place of the file, which is there twice
 
 @pytest.mark.parametrize("files", TWICE.values(), ids=TWICE)
 def test_a_file_beside_which_there_is_as_good_or_better_is_never_taken_in_silence(files: Tree, tmp_path: Path) -> None:
-    others = {path: text for path, text in HANDED_IN.items() if path != NORM}
-    submission = from_folder(tmp_path, {**others, **files})
+    submission = from_folder(tmp_path, {**OTHERS, **files})
     assert submission.files.get(NORM) != HANDED_IN[NORM]
     (concern,) = submission.concerns
     assert concern.startswith((f"{NORM} is ", f"{NORM} exists twice, ", f"{NORM} does not define Norm."))

@@ -14,7 +14,7 @@ from grader.core.results.statistics import entry
 from grader.core.results.views import in_language
 from grader.core.rubric import LANGUAGES, Rubric
 from grader.examples.small.grader.assignment import ASSIGNMENT
-from grader.selftest.browser import Tab, needs_axe, needs_browser
+from grader.selftest.browser import Tab, needs_axe
 from grader.selftest.class_reports import PlainPages, drawn
 from grader.selftest.html_page import Element, parse
 from grader.selftest.submissions import write_folder
@@ -137,7 +137,6 @@ def classroom(texts: dict[str, str], tmp_path: Path) -> Path:
     return write_folder(tmp_path, {"page.html": texts["class-en"]}) / "page.html"
 
 
-@needs_browser
 @needs_axe
 def test_axe_finds_nothing(tab: Tab, texts: dict[str, str], tmp_path: Path) -> None:
     for name in ("class-en", "student00-graded-zh", "student03-grader_error-en"):
@@ -162,7 +161,6 @@ def sorted_by(tab: Tab, column: int) -> tuple[dict[str, str | None], list[float]
     return order, scores, ids
 
 
-@needs_browser
 def test_a_click_sorts_a_table_and_another_turns_it_and_who_has_no_score_stays_last(tab: Tab, classroom: Path) -> None:
     tab.open(classroom)
     for way in ("descending", "ascending"):
@@ -175,7 +173,6 @@ def test_a_click_sorts_a_table_and_another_turns_it_and_who_has_no_score_stays_l
     assert (order, ids) == ({"Submission": "descending"}, [f"student{number:02}" for number in reversed(range(8))])
 
 
-@needs_browser
 def test_the_link_beside_a_misconception_finds_who_has_it(tab: Tab, classroom: Path) -> None:
     tab.open(classroom)
     mistake = tab.evaluate("document.querySelector('a[data-find]').dataset.find")

@@ -162,13 +162,10 @@ def test_a_tensor_without_its_memory_is_refused_before_anything_is_read() -> Non
 def received(data: bytes) -> Any:
     """The value in raw bytes from the wire, after which the other end hangs up."""
     ours, theirs = socket.socketpair()
-    channel = Channel(ours.detach())
-    try:
+    with contextlib.closing(Channel(ours.detach())) as channel:
         with theirs:
             theirs.sendall(data)
         return unpack(channel.receive(within(5)))
-    finally:
-        channel.close()
 
 
 def framed(data: bytes) -> bytes:

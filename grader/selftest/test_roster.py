@@ -6,29 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from grader.core.export.table import inert
 from grader.core.intake.discover import discover
 from grader.core.intake.origin import Origin, Student
 from grader.core.intake.roster import match, owner, read_roster
 from grader.core.messages import UserError
 from grader.extras.moodle.extension import read_lateness
-from grader.selftest.exports import class_of, gradebook, worksheet
 from grader.selftest.submissions import write_folder, zipped
 
 NORM = "src/modeling/norm.py"
 ADA = Student(id="ada", name="Ada Lovelace", email="ada@x")
 BO = Student(id="bo", name="Bo O'Neil, Jr", email="bo@x")
 WANG = Student(id="wang", name="王芳", email="")
-
-
-def test_a_canvas_gradebook_and_a_moodle_worksheet_are_rosters(tmp_path: Path) -> None:
-    people = class_of(6)
-    write_folder(tmp_path, {"canvas.csv": "\ufeff" + gradebook(people), "moodle.csv": worksheet(people)})
-    assert [(person.id, person.name) for person in read_roster(tmp_path / "canvas.csv")] == [
-        (p.user, inert(p.name)) for p in people
-    ]
-    expected = [Student(id=person.user, name=inert(person.name), email=person.email) for person in people]
-    assert read_roster(tmp_path / "moodle.csv") == expected
 
 
 @pytest.mark.parametrize(

@@ -231,19 +231,3 @@ def test_a_folder_that_is_not_there_is_what_is_said(tmp_path: Path, words: tuple
     name, *options = words
     line = refused(name, tmp_path / "gone", *options)
     assert line == f"grader: {tmp_path / 'gone'}: no such folder. Give the folder that grade --out wrote to."
-
-
-def test_an_export_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
-    write_zip(tmp_path / "given.zip", exports.canvas(class_of(1)))
-    run("grade", tmp_path / "given.zip", "--out", tmp_path / "out")
-    line = refused("export", tmp_path / "out", "--to", "excel")
-    assert "--to excel: not a format. Choose one of canvas, moodle, " in line
-    line = refused("export", tmp_path / "out", "--to", "csv", "--template", "gone.csv")
-    assert "gone.csv: No such file or directory." in line
-
-
-def test_a_source_or_a_roster_that_is_none_is_one_line(tmp_path: Path) -> None:
-    grade_it = ("grade", write_zip(tmp_path / "given.zip", exports.canvas(class_of(1))), "--out", tmp_path)
-    assert "--from excel: not a source. Choose one of " in refused(*grade_it, "--from", "excel")
-    line = refused(*grade_it, "--roster", "gone.csv")
-    assert "gone.csv: No such file or directory. Give a CSV with a column" in line

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import warnings
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,6 +22,7 @@ from grader.core.settings import Settings
 from grader.lab.verify import attacks
 from grader.lab.verify.attacks import LIMITS, covers, exposed, misjudged, problems
 from grader.selftest import LONG, some
+from grader.selftest.fixtures import Judges
 from grader.selftest.submissions import submission
 from grader.specimens.attacks import Attack
 
@@ -44,30 +43,22 @@ def name(attack: Attack) -> str:
     return attack.name
 
 
-def warm(*without: str, device: str = "cpu") -> Iterator[Judge]:
-    """A grader without some layers; warnings that students provoke are no errors of ours."""
-    with warnings.catch_warnings(action="ignore"):
-        grader = Judge(Settings(ASSIGNMENT, device=device, limits=LIMITS, without=without))
-        yield grader
-        grader.close()
-
-
 @pytest.fixture(scope="module")
-def guarded() -> Iterator[Judge]:
+def guarded(judges: Judges) -> Judge:
     """All layers that this machine offers."""
-    yield from warm()
+    return judges(Settings(ASSIGNMENT, device="cpu", limits=LIMITS))
 
 
 @pytest.fixture(scope="module")
-def bare() -> Iterator[Judge]:
+def bare(judges: Judges) -> Judge:
     """A process of its own for the student, and nothing else."""
-    yield from warm(*LAYERS)
+    return judges(Settings(ASSIGNMENT, device="cpu", limits=LIMITS, without=LAYERS))
 
 
 @pytest.fixture(scope="module")
-def on_two_devices() -> Iterator[Judge]:
+def on_two_devices(judges: Judges) -> Judge:
     """All layers, and the second device."""
-    yield from warm(device="auto")
+    return judges(Settings(ASSIGNMENT, device="auto", limits=LIMITS))
 
 
 @pytest.fixture(scope="module")

@@ -17,8 +17,8 @@ from grader.core.results.outcome import CaseResult, Outcome
 from grader.core.results.views import in_words
 from grader.lab.charges import lost, task_of
 from grader.selftest import LONG, in_quick, some
+from grader.selftest.fixtures import RunHiddenTests, hidden_tests_of
 from grader.selftest.submissions import edited
-from grader.selftest.warm_judges import RunHiddenTests, hidden_tests_of
 from grader.shared import second_device
 from grader.specimens.variants import Variant
 

@@ -19,8 +19,8 @@ from grader.core.assignment import Assignment
 from grader.core.results.outcome import Outcome
 from grader.core.rubric import RubricError
 from grader.lab.missing import missing
+from grader.selftest.fixtures import hidden_tests_of
 from grader.selftest.warm import WarmPython
-from grader.selftest.warm_judges import hidden_tests_of
 
 pytestmark = pytest.mark.slow  # each test reads a whole copy of the assignment
 

@@ -10,16 +10,13 @@ from pathlib import Path
 
 import pytest
 import torch
-import typer
 
 from grader.assignment import ASSIGNMENT
-from grader.core.cli.terminal import in_one_line
 from grader.core.messages import Sentences
 from grader.core.pages import WORDS
 from grader.core.results.outcome import Outcome
 from grader.core.rubric import LANGUAGES
 from grader.lab.site.formulas import UnknownMathematics, mathml
-from grader.lab.site.handout import __main__ as command
 from grader.lab.site.handout import book, web
 from grader.lab.site.handout.agreement import problems
 from grader.lab.site.handout.pages import HandoutError, Page, read
@@ -223,19 +220,17 @@ def test_no_space_stands_where_a_line_of_chinese_ends(rendered: Path) -> None:
 
 
 def test_a_formula_that_cannot_be_written_is_named_with_its_page(
-    source: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    source: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(UnknownMathematics, match="browsers do not know <menclose>"):
         mathml(r"\boxed{x}")
     for language in LANGUAGES:
         with (source / language / "submit.md").open("a", encoding="utf-8") as page:
             page.write("\n$$\\begin{aligned} a &= b \\end{aligned}$$\n")
-    monkeypatch.setattr(sys, "argv", ["handout", "--out", str(source.parent / "out"), "--source", str(source)])
-    with pytest.raises(SystemExit, match="2"):
-        typer.run(in_one_line(command.main))
-    (line,) = capsys.readouterr().err.splitlines()
+    code, _, told = lab_tool(capsys, "site.handout", "--out", str(source.parent / "out"), "--source", str(source))
     broken = source / LANGUAGES[0] / "submit.md"
-    assert line.startswith(rf"grader: {broken}: latex2mathml cannot parse $\begin{{aligned}} a &= b \end{{aligned}}$")
+    assert (code, told.count("\n")) == (2, 1)
+    assert told.startswith(rf"grader: {broken}: latex2mathml cannot parse $\begin{{aligned}} a &= b \end{{aligned}}$")
 
 
 @needs_browser
@@ -267,28 +262,22 @@ def test_without_a_browser_or_a_font_one_line_says_so_and_all_else_is_written(
 ) -> None:
     monkeypatch.setattr(book, "BROWSERS", () if lacks == "BROWSERS" else (sys.executable,))
     monkeypatch.setattr(book, "has_chinese_font", lambda: False)
-    monkeypatch.setattr(sys, "argv", ["handout", "--out", str(tmp_path / "out")])
-    with pytest.raises(SystemExit, match="0"):
-        typer.run(in_one_line(command.main))
-    lines = capsys.readouterr().err.splitlines()
+    code, _, told = lab_tool(capsys, "site.handout", "--out", str(tmp_path / "out"))
+    lines = told.splitlines()
+    assert code == 0
     assert lines[-1] == f"handout: {tmp_path / 'out' / 'zh' / 'handout.pdf'} was not written: {said}"
     assert "and printed nothing" in lines[0] or lacks == "BROWSERS", "It was not a browser."
     assert all((tmp_path / "out" / language / "all.html").is_file() for language in LANGUAGES)
 
 
-def test_pages_that_disagree_are_not_rendered(
-    source: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_pages_that_disagree_are_not_rendered(source: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (source / "zh" / "index.md").write_text("# 概览\n", encoding="utf-8")
     out = source.parent / "out"
-    monkeypatch.setattr(sys, "argv", ["handout", "--out", str(out), "--source", str(source)])
-    with pytest.raises(SystemExit, match="2"):
-        typer.run(in_one_line(command.main))
-    assert "nothing was written" in capsys.readouterr().err
+    code, _, told = lab_tool(capsys, "site.handout", "--out", str(out), "--source", str(source))
+    assert (code, "nothing was written" in told) == (2, True)
     assert not out.exists()
 
 
-@pytest.mark.filterwarnings("ignore:.*found in sys.modules:RuntimeWarning")
 def test_a_folder_with_other_files_is_not_emptied(source: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, _, err = lab_tool(capsys, "site.handout", "--out", str(source))
     assert (code, (source / "en/index.md").exists()) == (2, True)

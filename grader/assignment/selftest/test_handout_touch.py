@@ -12,7 +12,7 @@ from grader.assignment import ASSIGNMENT
 from grader.core.rubric import LANGUAGES
 from grader.lab.site.handout.pages import read
 from grader.selftest import LONG
-from grader.selftest.browser import Tab, needs_axe, needs_browser
+from grader.selftest.browser import Tab, needs_axe
 from ref.modeling import GroupRMSNorm, NTKAwareRoPE
 
 SOURCE = ASSIGNMENT.root / "handout"
@@ -45,7 +45,6 @@ def row(tab: Tab, table: int, number: int) -> list[str]:
     return cells
 
 
-@needs_browser
 def test_without_scripts_picture_and_table_stand_there_alone(tab: Tab, rendered: Path) -> None:
     for page in pages(rendered):
         tab.open(page, scripts=False)
@@ -55,7 +54,6 @@ def test_without_scripts_picture_and_table_stand_there_alone(tab: Tab, rendered:
         assert tab.evaluate(f"document.querySelectorAll('{CONTROLS}').length") == 0
 
 
-@needs_browser
 def test_scripts_compute_what_the_text_says(tab: Tab, rendered: Path) -> None:
     for page in pages(rendered):
         tab.open(page, scripts=False)
@@ -65,7 +63,6 @@ def test_scripts_compute_what_the_text_says(tab: Tab, rendered: Path) -> None:
         assert tab.evaluate(TABLES) == printed, page
 
 
-@needs_browser
 @pytest.mark.parametrize("width", [375, 1200])
 def test_pages_fit_and_every_control_is_reached_by_tab(tab: Tab, rendered: Path, width: int) -> None:
     for page in pages(rendered):
@@ -83,7 +80,6 @@ def test_pages_fit_and_every_control_is_reached_by_tab(tab: Tab, rendered: Path,
 
 
 @needs_axe
-@needs_browser
 def test_axe_finds_nothing(tab: Tab, rendered: Path) -> None:
     for page in sorted(rendered.rglob("*.html")):
         for width, dark in ((1200, False), (375, True)):
@@ -91,7 +87,6 @@ def test_axe_finds_nothing(tab: Tab, rendered: Path) -> None:
             assert tab.violations() == [], page
 
 
-@needs_browser
 def test_groups_share_a_root(tab: Tab, rendered: Path) -> None:
     tab.open(rendered / "en" / "task1.html")
     told = TOLD.format("groups")
@@ -105,7 +100,6 @@ def test_groups_share_a_root(tab: Tab, rendered: Path) -> None:
     tab.wait_for(f"{told}.includes('12 groups') && {told}.includes('alone in its group')")
 
 
-@needs_browser
 def test_borders_of_a_shard_move(tab: Tab, rendered: Path) -> None:
     tab.open(rendered / "en" / "task3.html")
     told = TOLD.format("shard")
@@ -119,7 +113,6 @@ def test_borders_of_a_shard_move(tab: Tab, rendered: Path) -> None:
     assert tab.evaluate("document.querySelectorAll('[data-touch=shard] .mine').length") == 12
 
 
-@needs_browser
 def test_a_pair_turns_and_wavelengths_stretch(tab: Tab, rendered: Path) -> None:
     tab.open(rendered / "zh" / "task4.html")
     turned, stretched = TOLD.format("turn"), TOLD.format("stretch")
@@ -136,7 +129,6 @@ def test_a_pair_turns_and_wavelengths_stretch(tab: Tab, rendered: Path) -> None:
     assert "16.00 倍" in tab.evaluate(stretched)
 
 
-@needs_browser
 def test_an_edited_norm_is_what_the_reference_computes(tab: Tab, rendered: Path) -> None:
     tab.open(rendered / "en" / "task1.html")
     tab.press("ARROW_UP", 3, at="[aria-label='x, feature 2']")
@@ -150,7 +142,6 @@ def test_an_edited_norm_is_what_the_reference_computes(tab: Tab, rendered: Path)
     assert [float(cell) for cell in row(tab, 0, 7)] == pytest.approx(expected, rel=1e-3)
 
 
-@needs_browser
 def test_edited_ids_are_looked_up_and_refused_outside_the_table(tab: Tab, rendered: Path) -> None:
     tab.open(rendered / "en" / "task2.html")
     tab.press("ARROW_DOWN", 2, at="[data-touch=lookup_example] input")  # the ids are 1, 1, 3 now
@@ -169,7 +160,6 @@ def test_edited_ids_are_looked_up_and_refused_outside_the_table(tab: Tab, render
     assert row(tab, 0, 0) == ["owns", "id 4", "id 1", "id 5", "id 0"]
 
 
-@needs_browser
 def test_edited_examples_of_task_4(tab: Tab, rendered: Path) -> None:
     tab.open(rendered / "en" / "task4.html")
     tab.press("ARROW_UP", 4, at="[aria-label='feature 0']")

@@ -8,13 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 from grader.assignment import ASSIGNMENT
 from grader.core.intake.submission import Submission
 from grader.core.judge.faults import Crashed, InvalidReply, WrongAnswer, fault_from_reply
-from grader.core.judge.wording import places
-from grader.core.messages import quoted
 from grader.core.results.outcome import Outcome
 from grader.core.results.report import Report
 from grader.core.run import executors
@@ -61,13 +58,6 @@ def test_classes_and_frames_that_are_no_text_are_left_out() -> None:
     assert isinstance(fault, Crashed)
     assert str(fault) == "x\n  src/a.py:1 in f: y"
     assert len(fault.types) <= 8
-
-
-def test_naming_the_first_of_many_places_takes_no_list_of_all() -> None:
-    wrong = torch.zeros(2, 3, 4, dtype=torch.bool)
-    wrong[1, 2, 3] = wrong[1, 0, 2] = True
-    assert places(quoted("it"), wrong) == "it: shape [2, 3, 4], 2 of 24 elements wrong, the first at [1, 0, 2]"
-    assert places(quoted("it"), torch.tensor(True)) == "it: shape [], 1 of 1 elements wrong, the first at []"
 
 
 # ── Judges that die ─────────────────────────────────────────────────────────────────────────────────────────────────

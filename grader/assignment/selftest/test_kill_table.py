@@ -13,8 +13,8 @@ from grader.core.judge.judge import Judge
 from grader.core.rubric import Rubric
 from grader.lab import charges, gallery
 from grader.lab.verify import attacks, both_ways, variants
+from grader.selftest.fixtures import RunHiddenTests
 from grader.selftest.submissions import submission
-from grader.selftest.warm_judges import RunHiddenTests
 
 DOCS = ASSIGNMENT.root / "grader" / "docs"
 

@@ -27,6 +27,7 @@ from grader.selftest.submissions import edited
 pytestmark = [
     pytest.mark.process,
     pytest.mark.covered,
+    pytest.mark.usefixtures("busy"),
     pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the wall clock has to do"),
 ]
 
@@ -71,30 +72,25 @@ def _keep_to(cores: set[int]) -> None:
                 os.sched_setaffinity(int(thread.name), cores)
 
 
-@pytest.mark.usefixtures("busy")
 def test_an_honest_submission_keeps_every_point_on_a_busy_machine(judge: Judge) -> None:
     report = judge.grade(Submission("ada", ASSIGNMENT.solution()))
     assert (report.score, report.bonus) == (ASSIGNMENT.rubric.max_score, ASSIGNMENT.rubric.max_bonus)
 
 
-@pytest.mark.usefixtures("busy")
 @pytest.mark.parametrize("edit", [HANGS, SLEEPS], ids=["computes_for_ever", "sleeps_for_ever"])
 def test_what_never_ends_is_timed_out_and_costs_its_own_task_only(judge: Judge, edit: tuple[str, str]) -> None:
     report = judge.grade(Submission("eve", edited((NORM, *edit), of=ASSIGNMENT)))
-    outcomes = {prop.outcome for prop in report.tasks[0].properties}
-    assert Outcome.TIMED_OUT in outcomes
+    assert Outcome.TIMED_OUT in {prop.outcome for prop in report.tasks[0].properties}
     assert [task.score for task in report.tasks[1:]] == [task.max_score for task in report.tasks[1:]]
 
 
-@pytest.mark.usefixtures("busy")
 @pytest.mark.parametrize(("name", "answers"), [("work", True), ("spin", False), ("sleep", False)])
 def test_what_counts_is_the_time_of_the_worker(zygote: Zygote, name: str, answers: bool) -> None:
     """0.6 s of computing within an allowance of 1 s, while the core has another to serve."""
-    worker = zygote.start(WAITS)
     load = ("load", {"module": "src.functional", "name": name})
     call = ("call", {"target": name, "arguments": []})
-    worker.request([load], 10)
-    try:
+    with contextlib.closing(zygote.start(WAITS)) as worker:
+        worker.request([load], 10)
         if answers:
             assert worker.request([call], 1.0) == {"value": 1}
             # Less than 0.6 where worker and judge waited at once: both waits are taken off.
@@ -104,5 +100,3 @@ def test_what_counts_is_the_time_of_the_worker(zygote: Zygote, name: str, answer
                 worker.request([call], 1.0)
             assert failure.value.kind == "timed_out"
             assert 0.1 < worker.spent_s < WALL_FACTOR  # less than 1 s where the backstop comes first
-    finally:
-        worker.close()

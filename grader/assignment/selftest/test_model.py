@@ -108,13 +108,8 @@ def history(*names: str) -> None:
     def make(values: tuple[Tensor, ...]) -> StudentModule:
         return student.GroupRMSNorm(hidden_size=24, group_size=4).assign(*values)
 
-    steps = [
-        Step(mode=False),
-        Step(input=x),
-        Step(input=x[:, :1]),
-        Step(update=(torch.ones(24),)),
-        Step(input=4 * x**3),
-    ]
+    updated = Step(update=(torch.ones(24),))
+    steps = [Step(mode=False), Step(input=x), Step(input=x[:, :1]), updated, Step(input=4 * x**3)]
     check_history(make, steps, (torch.full((24,), 2.0),), student.excuse)
 
 

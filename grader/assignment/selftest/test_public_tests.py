@@ -128,13 +128,6 @@ def test_code_that_ends_python_is_told_with_the_test_that_was_running(own: Path,
         assert result.stdout.count("tests/test_norm.py::test_") == 2, result.stdout  # in the command to copy, too
 
 
-def test_code_that_ends_python_on_import_is_told(own: Path, run: WarmPython) -> None:
-    folder = mistaken(own, "import torch\n", "import os\nos._exit(0)\nimport torch\n")
-    result = run(folder, "tests")
-    assert result.returncode == 1
-    assert "while files of src/ were imported" in result.stdout
-
-
 def test_a_file_that_exits_on_import_costs_its_own_tests_only(own: Path, run: WarmPython) -> None:
     told = run(mistaken(own, "import torch\n", "raise SystemExit\n"), "tests").stdout
     assert "norm.py:3  this file exits the program on import (so tests of task 1 could not run)" in told

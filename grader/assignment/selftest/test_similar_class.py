@@ -108,7 +108,7 @@ def test_no_right_text_counts_as_a_mistake() -> None:
 
 ROPE = "src/modeling/pos_emb.py"
 
-# id: score, bonus, misconceptions that the report must name. lena hangs, and is graded below with short limits.
+# id: score, bonus, misconceptions that the report must name. lena, who hangs, is not graded here.
 EXPECTED: dict[str, tuple[float | None, float | None, set[str]]] = {
     "ada": (100, 50, set()),
     "bo": (0, 0, set()),

@@ -6,28 +6,18 @@ import csv
 import os
 import shutil
 import sys
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import nbformat
 import pytest
+from nbformat import NotebookNode
 
 from grader.core.results.outcome import Outcome
 from grader.lab.site.notebooks import course, release, sources
 from grader.lab.site.notebooks.grade import Check, grade
-from grader.selftest.small_notebook import (
-    HARD_CODED,
-    NAME,
-    NOISY,
-    answered,
-    blank,
-    forged,
-    hand_in,
-    reference,
-    small_walkthrough,
-    without,
-)
+from grader.selftest.small_notebook import NAME, blank, cell, reference, small_walkthrough
+from grader.selftest.submissions import write_folder, zipped
 
 pytestmark = pytest.mark.process
 
@@ -38,6 +28,37 @@ ALL = pytest.mark.skipif(
 
 PRINTED = '"outputs": [{"output_type": "stream", "name": "stdout", "text": "x"}]'
 ENDLESS = "import time\n\ndef double(x):\n    while True:\n        time.sleep(1)"
+NOISY = """import sys
+import warnings
+
+
+def double(x):
+    warnings.warn("slow")
+    print("working", file=sys.stderr)
+    return x + x
+"""
+
+
+def answered(**answers: str) -> NotebookNode:
+    """The reference with other answers, by exercise."""
+    notebook = reference()
+    for exercise, answer in answers.items():
+        cell(notebook, exercise).source = answer
+    return notebook
+
+
+def without(grade_id: str) -> NotebookNode:
+    notebook = reference()
+    notebook.cells.remove(cell(notebook, grade_id))
+    return notebook
+
+
+def forged(notebook: NotebookNode) -> NotebookNode:
+    """One that asks for more points, in a format that makes nbgrader stop grading anyone."""
+    for one in notebook.cells:
+        if "nbgrader" in one.metadata:
+            one.metadata.nbgrader.update(schema_version=1, points=1000)
+    return notebook
 
 
 class Graded:
@@ -47,22 +68,21 @@ class Graded:
         """Grade whatever is handed in by the students below."""
         work, self.out = folder / "work", folder / "out"
         self.release, self.built = self.out / course.RELEASE, self.out / course.SOURCE
-        solved = reference()
-        raises = answered("triple", "def triple(x):\n    return x / 0")
-        hand_in(work, "blank", blank(reference()))
-        hand_in(work, "dead", solved, answered("double", "import os\nos._exit(1)"))
-        hand_in(work, "deleted", solved, without("double_laws"))
-        hand_in(work, "endless", solved, answered("double", ENDLESS))
-        hand_in(work, "forged [a], O'Neil", solved, forged, answered("triple", "def triple(x):\n    return x"))
-        hand_in(work, "hard-coded", solved, answered("double", HARD_CODED), raises)
-        renamed = hand_in(work, "renamed", solved)
-        renamed.rename(renamed.with_name("0_small (1).ipynb"))
-        hand_in(work, "torn", solved).write_bytes(b"\xff{")
+        notebooks = {
+            "blank/0_small": blank(reference()),
+            "dead/0_small": answered(double="import os\nos._exit(1)"),
+            "deleted/0_small": without("double_laws"),
+            "endless/0_small": answered(double=ENDLESS),
+            "forged [a], O'Neil/0_small": forged(answered(triple="def triple(x):\n    return x")),
+            "hard-coded/0_small": answered(
+                double="def double(x):\n    return 2", triple="def triple(x):\n    return x / 0"
+            ),
+            "renamed/0_small (1)": reference(),
+        }
+        write_folder(work, {f"{path}.ipynb": nbformat.writes(notebook) for path, notebook in notebooks.items()})
+        write_folder(work, {"torn/0_small.ipynb": b"\xff{", "broken.zip": b"PK"})
+        write_folder(work, {"ada.zip": zipped({"homework/0_small.ipynb": nbformat.writes(answered(double=NOISY))})})
         (work / "nothing").mkdir()
-        (work / "broken.zip").write_bytes(b"PK")
-        with zipfile.ZipFile(work / "ada.zip", "w") as archive:
-            answered("double", NOISY)(solved)
-            archive.writestr(f"homework/{NAME}.ipynb", nbformat.writes(solved))
         self.said: list[str] = []
         self.checks = grade(work, self.out, say=self.said.append, uncontained=True)
 

@@ -178,25 +178,17 @@ def test_an_answer_in_another_place_is_found_under_other_names(tmp_path: Path, p
 
 
 @pytest.mark.slow
-def test_given_shares_are_those_of_the_reference(monkeypatch: pytest.MonkeyPatch) -> None:
-    """YaRN's by pairs, the paper's and Llama 3's by turns; name: head, base, length and the ends of the ramp."""
+def test_given_ramps_are_those_of_the_reference(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The shares of models are those of transformers: ``test_notebooks_facts.py``."""
     monkeypatch.syspath_prepend(str(sources.SOURCES))
     given = importlib.import_module("given")
-    frequencies, share_kept = given.frequencies, given.share_kept
     from ref.position.angles import inverse_frequencies
     from ref.position.yarn import yarn_ramp_over_pairs, yarn_ramp_over_turns
 
-    by_pairs = {"ramp over pairs, beta 32": (16, 1e4, 64), "Qwen3": (128, 1e6, 32_768), "DeepSeek-V3": (64, 1e4, 4096)}
-    by_pairs |= {"DeepSeek-V4": (64, 160_000.0, 65_536), "gpt-oss": (64, 150_000.0, 4096)}
-    by_turns = {"ramp over turns, beta 32": (16, 1e4, 64, 32.0)}
-    by_turns |= {"Llama 3.1": (128, 5e5, 8192, 4.0), "Llama 4 Scout": (128, 5e5, 8192, 1.0 + 1e-9)}
-    for name, (dim, base, length) in by_pairs.items():
-        ramp = yarn_ramp_over_pairs(dim, base, original_length=length, rounded=name != "gpt-oss")
-        torch.testing.assert_close(share_kept(name).float(), ramp, rtol=0, atol=1e-6, msg=name)
-    for name, (dim, base, length, beta) in by_turns.items():
-        ramp = yarn_ramp_over_turns(dim, base, original_length=length, beta=beta)
-        torch.testing.assert_close(share_kept(name).float(), ramp, rtol=0, atol=2e-6, msg=name)
-        torch.testing.assert_close(frequencies(dim, base).float(), inverse_frequencies(dim, base))
+    for over, ramp in {"pairs": yarn_ramp_over_pairs, "turns": yarn_ramp_over_turns}.items():
+        share = given.share_kept(f"ramp over {over}, beta 32").float()
+        torch.testing.assert_close(share, ramp(16, original_length=64), rtol=0, atol=1e-6)
+    torch.testing.assert_close(given.frequencies(16, 1e4).float(), inverse_frequencies(16, 1e4))
 
 
 @every_notebook

@@ -69,11 +69,6 @@ def signed(number: int, rng: random.Random) -> tuple[Report, list[str]]:
     return whole.model_copy(update={"submission": info, "provenance": how}), secrets
 
 
-def somebody_of(report: Report) -> Student:
-    assert report.submission.origin
-    return report.submission.origin.students[0]
-
-
 def folder(tmp_path: Path, rng: random.Random, count: int) -> tuple[Path, list[str]]:
     """A class in which everything is signed: reports, reasons for attention, decisions."""
     reports, secrets = zip(*(signed(number, rng) for number in range(count)), strict=True)
@@ -87,9 +82,10 @@ def folder(tmp_path: Path, rng: random.Random, count: int) -> tuple[Path, list[s
         if code != "near_zero"
     ]
     write_json(path, whole.model_copy(update={"attention": about}))
-    somebody = somebody_of(reports[0])
-    for options in (["--comment", f"Dear {somebody.name}"], ["--late-days", "1", "--why", f"{somebody.name} was ill"]):
-        run("decide", out, somebody.id, *options, "--who", "Quimby")
+    assert reports[0].submission.origin
+    first = reports[0].submission.origin.students[0]
+    for options in (["--comment", f"Dear {first.name}"], ["--late-days", "1", "--why", f"{first.name} was ill"]):
+        run("decide", out, first.id, *options, "--who", "Quimby")
     return out, [*(text for each in secrets for text in each), "Quimby", "was ill"]
 
 

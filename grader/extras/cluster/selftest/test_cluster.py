@@ -15,8 +15,7 @@ from concurrent.futures import Future
 from contextlib import closing, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import pytest
 import yaml
@@ -49,7 +48,7 @@ PATIENCE_S = 300  # for a worker to import torch and find its scheduler, on a bu
 
 
 class DaskProcesses:
-    """A scheduler and its workers, which are ended at the end of the ``with`` block."""
+    """A scheduler and its workers."""
 
     def __init__(self, place: Path, *options: str, environment: dict[str, str] | None = None) -> None:
         """Start the scheduler. All processes get ``options``, such as those of TLS, and write into ``place``."""
@@ -77,13 +76,7 @@ class DaskProcesses:
         with (self._place / f"{kind}.log").open("ab") as log:
             return subprocess.Popen(command, cwd=REPOSITORY, env=self._environment, stdout=log, stderr=log)
 
-    def __enter__(self) -> Self:
-        """Return this object."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
         """End all processes: first by SIGTERM, so that nannies end their workers, then by SIGKILL."""
         for process in (*self.workers, self.scheduler):
             process.terminate()
@@ -101,7 +94,7 @@ SETTINGS = Settings(ASSIGNMENT, device="cpu", only="task1", limits=Limits(submis
 @pytest.fixture(scope="module")
 def dask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskProcesses]:
     """A scheduler and a worker as people start it, under a nanny, with less memory than a judge takes."""
-    with DaskProcesses(tmp_path_factory.mktemp("dask")) as processes:
+    with closing(DaskProcesses(tmp_path_factory.mktemp("dask"))) as processes:
         processes.start_worker("--nthreads", "2", "--memory-limit", "450MiB")
         yield processes
 
@@ -239,7 +232,7 @@ def test_the_page_leads_to_a_cluster_that_lets_no_stranger_in(tmp_path: Path) ->
         with config.set(config.merge(config.config, given)):
             yield
 
-    with DaskProcesses(tmp_path, "--protocol", "tls", environment={"DASK_CONFIG": str(ours)}) as dask:
+    with closing(DaskProcesses(tmp_path, "--protocol", "tls", environment={"DASK_CONFIG": str(ours)})) as dask:
         worker = dask.start_worker()
         assert dask.address.startswith("tls://")
         with having(ours), open_executor(dask.address, 1) as executor:

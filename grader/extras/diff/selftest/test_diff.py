@@ -160,12 +160,8 @@ def sides(tmp_path: Path) -> tuple[Path, Path]:
     """Two gradings, with names that a page must not take for its own."""
     evil = "<script>alert('&')</script>"
     before = (report("ada"), report("bo", LOST, name=evil), report("cy"), unreadable("di"), report("gone"))
-    after = (
-        report("ada", LOST, **NEW_TESTS),
-        report("bo", USUAL, name=evil, **NEW_TESTS),
-        report("cy"),
-        unreadable("di"),
-    )
+    changed = (report("ada", LOST, **NEW_TESTS), report("bo", USUAL, name=evil, **NEW_TESTS))
+    after = (*changed, report("cy"), unreadable("di"))
     return write_class(tmp_path / "old", *before), write_class(tmp_path / "new", *after, report("new"))
 
 
@@ -217,11 +213,7 @@ def test_the_same_twice_is_nothing(sides: tuple[Path, Path]) -> None:
 
 def test_the_tally_begins_with_what_most_have_lost() -> None:
     better = USUAL | {"mean": (PASSED, 4.0)}
-    pairs = [
-        (report("ada"), report("ada", LOST)),
-        (report("bo"), report("bo", LOST)),
-        (report("cy"), report("cy", better)),
-    ]
+    pairs = [(report(who), report(who, now)) for who, now in (("ada", LOST), ("bo", LOST), ("cy", better))]
     told = ["eps is right: lost by 2, gained by 0", "mean is right: lost by 0, gained by 1"]
     assert [*tallies([changed(*pair) for pair in pairs], ASSIGNMENT.rubric, "en")] == told
 

@@ -181,14 +181,6 @@ def test_what_would_be_blank_or_drop_is_said_before_anything_is_written(tmp_path
     assert (out / "moodle-feedback.zip").exists()
 
 
-def test_the_same_class_gives_the_same_bytes(tmp_path: Path) -> None:
-    out = class_from(tmp_path, "canvas")
-    back(out, "canvas", "--out", tmp_path / "one")
-    back(out, "canvas", "--out", tmp_path / "two")
-    one, two = (tmp_path / name / "canvas-feedback.zip" for name in ("one", "two"))
-    assert one.read_bytes() == two.read_bytes()
-
-
 @pytest.mark.parametrize(
     ("options", "line"),
     [

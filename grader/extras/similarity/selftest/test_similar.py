@@ -319,11 +319,7 @@ def test_what_the_rubric_lists_counts(tmp_path: Path) -> None:
     assert library_use("src/a.py", "import einops", load_rubric(tmp_path / "rubric.toml")) == []
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["def f(:", "x = " + "-" * 90_000 + "1", "x = 1\0", "x = '\ud800'", "x = 1\n" * MAX_CHARACTERS],
-    ids=["syntax", "depth", "NUL", "surrogate", "length"],
-)
+@pytest.mark.parametrize("text", ["def f(:", "x = 1\n" * MAX_CHARACTERS], ids=["syntax", "length"])
 def test_what_has_no_syntax_tree_is_said(text: str) -> None:
     with pytest.raises(Unparsed):
         library_use("src/a.py", text, RUBRIC)
@@ -337,10 +333,6 @@ def test_very_many_imports_from_one_long_name_stay_small() -> None:
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 64 << 20
-
-
-def test_a_strange_escape_is_no_warning() -> None:
-    assert names('x = "\\d"\ny = 1is 2') == []
 
 
 def test_thousands_of_imports_are_one_place_and_calls_for_a_task_another() -> None:
