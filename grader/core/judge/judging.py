@@ -44,12 +44,12 @@ def run_tests(
 
 
 def rehearse(hidden: HiddenTests, reference: Student) -> list[CaseResult]:
-    """Run every test on the reference, and record the requests of those properties whose tests are all plain."""
+    """Run every test on the reference, and record the requests of those properties whose tests are all direct."""
     reference.seed = hidden.run_seed
     judging = Judging(hidden, reference, None)
     for prop, of_property in hidden.tests.items():
         noted = judging.ask(prop, None)
-        if all(test.nodeid in hidden.plain for test in of_property) and (recording := noted.recording()):
+        if all(test.nodeid in hidden.direct for test in of_property) and (recording := noted.recording()):
             hidden.recordings[prop] = recording
     reference.start_afresh()
     return settled(list(judging.asked.values()))
