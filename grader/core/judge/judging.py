@@ -86,11 +86,10 @@ class Judging:
         replay = Replay(self._hidden.recordings, student, lender.new, hopeful)
         for prop in self._tests:
             student.announce(prop)
-            lender.task = self._hidden.task_of(prop)
-            self._replies[prop], self._replayed[prop] = self._replay(prop, replay)
+            with lender.only_for(self._hidden.task_of(prop)):
+                self._replies[prop], self._replayed[prop] = self._replay(prop, replay)
             if not self._plain:  # then no property that needs what cannot be imported is asked for
                 student.import_faults.update(self._import_faults)
-        lender.task = ""  # files of several tasks are imported
         self._in_doubt = not student.fails_to_import_again()
         # Only now, as lists under way would be charged for what is waited for here; and backwards, so that no property
         # is asked behind the same ones as in the replay.
@@ -99,11 +98,11 @@ class Judging:
         for task, of_task in groupby(sorted(backwards, key=self._hidden.task_of), self._hidden.task_of):
             props = list(of_task)
             is_asked = not all(self._pass(prop, self._replayed[prop]) or self._is_decided(prop) for prop in props)
-            lender.task = task if is_asked else ""
-            for prop in props:
-                student.announce(prop)
-                self._decide(prop, lender)
-                student.start_afresh()  # gives a lent worker back
+            with lender.only_for(task if is_asked else ""):
+                for prop in props:
+                    student.announce(prop)
+                    self._decide(prop, lender)
+                    student.start_afresh()  # gives a lent worker back
             lender.end_idle(task)
         lender.end_idle()
         self._ask_for_what_is_unpaid(backwards)

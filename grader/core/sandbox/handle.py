@@ -59,7 +59,7 @@ class WorkerLike(Protocol):
         """Do the operations in order: ``{"value": ...}`` of the last, or ``{"error": ...}`` of the first that fails."""
 
     def close(self) -> None:
-        """End the worker and everything it started."""
+        """End this use of the worker, and, unless it was lent, the worker with everything it started."""
 
 
 class Worker:
@@ -75,7 +75,7 @@ class Worker:
         self._ready = False
         self._waited = Waited(None)  # until its process number here is known; the fork server may know it by another
         self._is_new = True  # whether the next request imports the submission anew
-        self._keep: Callable[[Worker], object] | None = None
+        self._give_back: Callable[[Worker], object] | None = None
         self._since: Allowance | None = None  # time since the replies to the last list
         self.spent_s = 0.0
 
@@ -109,7 +109,7 @@ class Worker:
                 self._channel.send(pack(answer(question)))
             return _only(said)
         except (ProtocolError, PeerClosed) as error:
-            self._kill()
+            self.kill()
             raise WorkerFailed("crashed", say("the process exited").then(quoted(str(error)))) from None
 
     def post(self, requests: bytes, *, anew: bool) -> None:
@@ -143,7 +143,7 @@ class Worker:
                 parts.append(message)
             return bytes(parts[0]) if len(parts) == 1 else pack([reply for part in parts for reply in _list(part)])
         except DeadlineExceeded:
-            self._kill()
+            self.kill()
             raise WorkerFailed("timed_out", say("no answer in time")) from None
         except ProtocolError as error:
             raise self._malformed(error) from None
@@ -173,28 +173,29 @@ class Worker:
             self._waited = Waited(self._channel.peer(allowance))
             self._ready = self._channel.receive(allowance) == READY
         except (ProtocolError, PeerClosed, DeadlineExceeded):
-            self._kill()
+            self.kill()
         if not self._ready:
             raise RuntimeError("a worker did not start")
 
-    def lend(self, keep: Callable[[Worker], object]) -> None:
-        """Have the submission imported anew; when this worker is closed and still runs, give it to ``keep`` instead."""
-        self._is_new, self._keep = True, keep
+    def lend(self, give_back: Callable[[Worker], object]) -> None:
+        """Have one more user, for whom the submission is imported anew; at its ``close``, a running worker goes back."""
+        self._is_new, self._give_back = True, give_back
 
     def close(self) -> None:
-        """Kill the process if it still runs, or give it back if it was lent."""
-        keep, self._keep = self._keep, None
-        if self._running and keep:
-            keep(self)
+        """End this use: give the worker back if it was lent and still runs, else kill it."""
+        give_back, self._give_back = self._give_back, None
+        if self._running and give_back:
+            give_back(self)
         else:
-            self._kill()
+            self.kill()
 
-    def _kill(self) -> None:
+    def kill(self) -> None:
+        """End the process, whoever uses it."""
         if self._running:
             self._end(0)
 
     def _malformed(self, error: ProtocolError) -> WorkerFailed:
-        self._kill()
+        self.kill()
         return WorkerFailed("invalid_reply", say("the reply was {problem}", problem=str(error)))
 
     def _end(self, grace_s: float) -> Message:
