@@ -137,16 +137,15 @@ class Judge:
     def _diagnosed(self, student: Student, name: str, cases: list[CaseResult]) -> tuple[list[CaseResult], str | None]:
         """The cases of a failed property, and the mistake behind them, if one is known.
 
-        Where none is, the first failing case is run again with no other before it, at most once in vain. If it passes
-        then, its message says so, and the mistake follows from that.
+        Where none is, the first failing case is run again with no other before it, unless that was once in vain. If it
+        passes then, its message says so, and the mistake follows from that.
         """
         diagnosis = self._assignment.part("diagnose")
         first = next(case for case in cases if case.outcome is Outcome.FAILED)
         mistake: str | None = diagnosis.diagnose(student, name, _failing(cases))
-        if mistake is not None or first is cases[0] or student.in_vain:
+        if mistake is not None or first is cases[0]:
             return cases, mistake
-        student.announce(name)
-        if not student.passes_alone(lambda: self._tests.passes(student, first)):
+        if not student.passes_alone(lambda: self._tests.passes(student, first), name):
             return cases, None
         told = replace(first, message=first.message.then(ALONE))
         cases = [told if case is first else case for case in cases]

@@ -178,7 +178,7 @@ class Worker:
             raise RuntimeError("a worker did not start")
 
     def lend(self, give_back: Callable[[Worker], object]) -> None:
-        """Have one more user, for whom the submission is imported anew; at its ``close``, a running worker goes back."""
+        """Serve one more user, for whom the submission is imported anew; ``close`` then gives a running worker back."""
         self._is_new, self._give_back = True, give_back
 
     def close(self) -> None:
