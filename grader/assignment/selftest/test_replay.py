@@ -222,7 +222,12 @@ def agree(*replies: dict[str, Any], asked: Sequence[Operation] = tuple(CALL)) ->
 
 @pytest.mark.parametrize(
     ("reply", "same"),
-    [({"value": X}, True), ({"value": -X}, False), ({"error": {}}, False), ({"error": {"kind": "timed_out"}}, True)],
+    [
+        ({"value": X}, True),
+        ({"value": -X}, False),
+        ({"error": {}}, False),
+        ({"error": {"kind": "memory_exceeded"}}, True),
+    ],
 )
 def test_another_value_than_before_is_noticed(reply: dict[str, Any], same: bool) -> None:
     assert agree({"value": None}, reply) is same

@@ -19,8 +19,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from grader.core.sandbox.handle import Operation, Worker, WorkerFailed, as_sent
+from grader.core.sandbox.protocol import Kind
 
-from .record import OF_THE_MACHINE, Exchange, Recording, Replies, error_kind
+from .record import Exchange, Recording, Replies, error_kind
 from .student import Student
 
 IN_FLIGHT = 4  # lists of requests: while the judge looks at the replies to one, the worker answers the next
@@ -95,7 +96,7 @@ class Replayed:
         else:
             then, reply = next(self._rest, (b"", {}))
             found = reply if then == asked else None
-        if found is None or error_kind(found) in OF_THE_MACHINE:
+        if found is None or error_kind(found) == Kind.MEMORY_EXCEEDED:
             raise Unforeseen
         return dict(found)
 

@@ -15,6 +15,7 @@ from grader.core.results.outcome import Charges
 from grader.core.rubric import Rubric
 from grader.core.sandbox.handle import Operation, Request, WorkerFailed, WorkerLike
 from grader.core.sandbox.limits import Limits
+from grader.core.sandbox.protocol import Kind
 
 from .devices import with_imports
 from .excuses import Reading
@@ -347,11 +348,11 @@ class Student:
             reply = worker.request(Request(operations), min(limit_s, self.time.left_s(name)))
         except WorkerFailed as failure:
             self._worker, self._loaded = None, set()
-            if failure.kind == "timed_out":
+            if failure.kind == Kind.TIMED_OUT:
                 self.time.note_hung(name, limit_s)
                 self._gave_out = TimedOut(NOT_TRIED_AFTER_TIME)
                 raise TimedOut(say("no answer within {time} s", time=f"{limit_s:g}")) from None
-            raise (Crashed if failure.kind == "crashed" else InvalidReply)(failure.message) from None
+            raise (Crashed if failure.kind == Kind.CRASHED else InvalidReply)(failure.message) from None
         finally:
             self.time.charge([name], worker.spent_s)
         if "error" in reply:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable
 from grader.core.messages import say
 from grader.core.sandbox.handle import WorkerFailed
 from grader.core.sandbox.limits import Limits
+from grader.core.sandbox.protocol import Kind
 
 from .faults import TimedOut
 
@@ -87,7 +88,7 @@ class TimeLeft:
 
     def note_silence(self, failure: WorkerFailed) -> None:
         """Note that a list had no answer."""
-        self._silences += failure.kind == "timed_out"
+        self._silences += failure.kind == Kind.TIMED_OUT
 
     def is_short(self, names: Iterable[str]) -> bool:
         """Whether one of the names has used a third of its time: the rest is for requests, which decide what fails."""

@@ -13,7 +13,7 @@ from grader.core.messages import Message, quoted, say
 
 from .channel import Allowance, Channel, DeadlineExceeded, PeerClosed, Waited
 from .operations import Operations, invalid
-from .protocol import ANEW, GO_ON, MORE, READY, ProtocolError, decode, encode, pack, unpack
+from .protocol import ANEW, GO_ON, MORE, READY, Kind, ProtocolError, decode, encode, pack, unpack
 
 START_S = 120.0  # for a worker to be forked and locked, on a machine that may be busy
 GRACE_S = 0.2  # for a worker that has closed its socket, to end by itself, so that the signal it dies of can be told
@@ -39,7 +39,7 @@ class WorkerFailed(Exception):
     """A worker that gave no valid answer.
 
     Attributes:
-        kind: ``timed_out``, ``crashed`` or ``invalid_reply``.
+        kind: Of :class:`Kind`: ``TIMED_OUT``, ``CRASHED`` or ``INVALID_REPLY``.
     """
 
     def __init__(self, kind: str, message: Message) -> None:
@@ -110,7 +110,7 @@ class Worker:
             return _only(said)
         except (ProtocolError, PeerClosed) as error:
             self.kill()
-            raise WorkerFailed("crashed", say("the process exited").then(quoted(str(error)))) from None
+            raise WorkerFailed(Kind.CRASHED, say("the process exited").then(quoted(str(error)))) from None
 
     def post(self, requests: bytes, *, anew: bool) -> None:
         """Send a packed list of requests, perhaps after importing the submission anew; :meth:`replies` has the answer.
@@ -144,11 +144,11 @@ class Worker:
             return bytes(parts[0]) if len(parts) == 1 else pack([reply for part in parts for reply in _list(part)])
         except DeadlineExceeded:
             self.kill()
-            raise WorkerFailed("timed_out", say("no answer in time")) from None
+            raise WorkerFailed(Kind.TIMED_OUT, say("no answer in time")) from None
         except ProtocolError as error:
             raise self._malformed(error) from None
         except PeerClosed:
-            raise WorkerFailed("crashed", self._end(grace_s)) from None
+            raise WorkerFailed(Kind.CRASHED, self._end(grace_s)) from None
         finally:  # the worker may have computed before the judge waited for it
             before, self._since = self._since, Allowance(self._waited, math.inf)
             self.spent_s = max(allowance.spent_s, min(before.spent_s, timeout_s) if before else 0.0)
@@ -196,7 +196,7 @@ class Worker:
 
     def _malformed(self, error: ProtocolError) -> WorkerFailed:
         self.kill()
-        return WorkerFailed("invalid_reply", say("the reply was {problem}", problem=str(error)))
+        return WorkerFailed(Kind.INVALID_REPLY, say("the reply was {problem}", problem=str(error)))
 
     def _end(self, grace_s: float) -> Message:
         self._running = False
