@@ -19,7 +19,7 @@ from grader.core.sandbox.operations import NO_MEMORY
 from grader.core.settings import CannotGrade
 from grader.shared import second_device
 
-from .compare import PASSED
+from .compare import MARGINS
 from .devices import NONE, others
 from .faults import StudentFault
 from .record import Recording
@@ -119,7 +119,7 @@ class Plugin:
         """
         self._student = student
         student.start_case()
-        PASSED.set(())
+        MARGINS.clear()
         direct = self.direct.get(test.nodeid)
         if direct is None:
             test.config.hook.pytest_runtest_protocol(item=test, nextitem=following)
@@ -168,7 +168,7 @@ def _result(test: pytest.Item, student: Student, error: BaseException | None) ->
         return failed(error)
     excuses = tuple((partial(failed, fault), charges) for fault, charges in student.excuses)
     if error is None:
-        error_ulp, limit_ulp = max(PASSED.get(), key=lambda pair: pair[0] / pair[1], default=(None, None))
+        error_ulp, limit_ulp = max(MARGINS, key=lambda pair: pair[0] / pair[1], default=(None, None))
         return result(Outcome.PASSED, error_ulp=error_ulp, limit_ulp=limit_ulp, excuses=excuses)
     if isinstance(error, pytest.skip.Exception):
         reason = error.msg if isinstance(error.msg, Message) else quoted(error.msg or "")
