@@ -31,7 +31,7 @@ def _uses_dynamo(text: str) -> bool:
 
 
 class Zygote:
-    """The fork server's process, started once for a judge."""
+    """The fork server's process, started once for a judge: names say zygote, texts say fork server."""
 
     def __init__(
         self,
