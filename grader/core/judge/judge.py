@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from grader import __version__
+from grader.core.extras import offers
 from grader.core.intake.submission import Submission
 from grader.core.messages import Message, as_data
 from grader.core.results.outcome import ALONE, NOTHING_LOST, CaseResult, Outcome, by_property, property_outcome
@@ -66,9 +67,8 @@ class Judge:
             self._tests.remembers = settings.remember
             self._rehearse()
             if self.isolation.level < settings.required_level:
-                raise CannotGrade(
-                    f"isolation here is {self.isolation}, weaker than required. `grader doctor` shows what is missing."
-                )
+                more = " `grader doctor` shows what is missing." if offers("doctor") else ""
+                raise CannotGrade(f"isolation here is {self.isolation}, weaker than required.{more}")
         except BaseException:
             self.close()
             raise
