@@ -215,7 +215,8 @@ class Judging:
 
     def _answers_otherwise(self, replay: Replay, lender: Lender) -> bool:
         """Whether a new worker gives other answers to some cases of one property in each task that has passed."""
-        key = f"{self._hidden.run_seed} {self._student.sha256}"
+        files = repr(sorted(self._student.files.items())).encode()
+        key = f"{self._hidden.run_seed} {hashlib.sha256(files).hexdigest()}"
         passed = shuffled((prop for prop in self._tests if self._pass(prop, self._replayed[prop])), key)
         chosen = {self._hidden.task_of(prop): prop for prop in reversed(passed)}.values()  # the first one of each task
         sample = {prop: before for prop in passed if prop in chosen and (before := self._replies[prop])}

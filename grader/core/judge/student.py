@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -75,7 +74,6 @@ class Student:
         self._numbers = count()
         self.readings = cache(self._read_by_another)
         self.seed = 0  # of the run
-        self.sha256 = hashlib.sha256(repr(sorted(files.items())).encode()).hexdigest()
         self.property_id = ""  # the property that is judged
         self.excuses: list[tuple[StudentFault, Charges]] = []  # of the present case; see :meth:`excuse`
         self.read: list[Reading] = []  # the readings that the present case has used
