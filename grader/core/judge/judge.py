@@ -206,14 +206,11 @@ class Judge:
 
 
 def _submission_info(submission: Submission) -> SubmissionInfo:
-    files = [
-        SourceFile(path=path, sha256=hashlib.sha256(text.encode()).hexdigest())
-        for path, text in sorted(submission.files.items())
-    ]
+    digests = {path: hashlib.sha256(text.encode()).hexdigest() for path, text in sorted(submission.files.items())}
     return SubmissionInfo(
         id=submission.id,
         sha256=submission.sha256,
-        files=files,
+        files=[SourceFile(path=path, sha256=digest) for path, digest in digests.items()],
         notices=list(map(str, submission.notices)),
         notice_parts=list(map(as_data, submission.notices)),
     )

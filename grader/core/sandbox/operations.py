@@ -458,12 +458,7 @@ def _taken_out(importer: MemoryImporter) -> dict[str, ModuleType]:
 
 
 class _Told(Exception):
-    """What this worker itself finds wrong, and says in a message.
-
-    It is ``MISSING``, a name that the submission does not define, or ``UNFIT``: a parameter that cannot take the value
-    to be assigned, an output of the wrong size for ``upstream``, a backward that writes into that, or a call that
-    writes into an earlier output.
-    """
+    """What this worker itself finds wrong, and says in a message."""
 
     def __init__(self, message: Message, kind: str = Kind.UNFIT) -> None:
         super().__init__(message)

@@ -53,7 +53,7 @@ class Kind:
     CRASHED = "crashed"  # an exception, or a process that died
     NOT_IMPLEMENTED = "not_implemented"  # a stub
     MISSING = "missing"  # a file or a name that is not in the submission
-    UNFIT = "unfit"  # an effect that the worker itself finds wrong
+    UNFIT = "unfit"  # a parameter, an output or an effect that the worker itself finds wrong
     INVALID_REPLY = "invalid_reply"  # a value that the protocol cannot express, or a malformed reply
     MEMORY_EXCEEDED = "memory_exceeded"  # the one error that another process need not have, too
     TIMED_OUT = "timed_out"  # of a worker only: no reply says it
