@@ -49,10 +49,7 @@ class Lender:
 
     @contextmanager
     def only_for(self, task: str) -> Iterator[None]:
-        """Inside, lend workers that have served no other task; for an empty one, as outside, any.
-
-        So a worker that has served outside is lent for no single task any more.
-        """
+        """Inside, lend only workers that have served nothing but this task; for an empty one, as outside, any."""
         self._task = task
         yield
         self._task = ""

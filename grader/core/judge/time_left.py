@@ -45,18 +45,17 @@ class TimeLeft:
     def limit_s(self, name: str, *, is_import: bool) -> float:
         """Seconds that a request may take, by the first line that fits.
 
-        A name hangs when it times out or fills the memory. Lists and requests without an answer are counted, requests
-        only if they had all of their limit.
+        A name that timed out or filled the memory has hung. A request is unanswered only if it had all of its limit.
 
-        =====================================================  ========================================================
-        the name has used up its share of the time             ``TimedOut``
-        it has hung, and ``timeouts`` had no answer            ``TimedOut``
-        it has not hung, and is imported                       ``import_s``, but no less than ``request_s``
-        it has not hung, no request and no list was silent     ``request_s``
-        it has not hung, only lists were silent                ``request_s`` less a list's silence: the first was slow?
-        it has hung, is not imported, several had no answer    a quarter of the next line
-        otherwise                                              ``retry_s``, or ``request_s - retry_s`` if that is more
-        =====================================================  ========================================================
+        ==============================================  =============================================================
+        the name has used up its share of the time      ``TimedOut``
+        it has hung, and ``timeouts`` are unanswered    ``TimedOut``
+        it has not hung, and is imported                ``import_s``, but no less than ``request_s``
+        it has not hung, and nothing is unanswered      ``request_s``
+        it has not hung, and only lists are unanswered  ``request_s`` less what a list waits: first calls may be slow
+        it has hung, several are unanswered, no import  a quarter of the next line
+        otherwise                                       ``retry_s``, or ``request_s - retry_s`` if that is more
+        ==============================================  =============================================================
         """
         limits, has_hung, requests = self._limits, name in self._hung, sum(self._hung.values())
         unanswered = requests + self._silences
