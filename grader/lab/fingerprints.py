@@ -131,8 +131,8 @@ def code_in(path: str, text: str) -> Iterator[tuple[str, str]]:
 def text_in(path: str, text: str) -> Iterator[tuple[str, str]]:
     """The texts in a file, each after the name of its place: cells and outputs of a notebook, or the whole file.
 
-    A text with markup is there with and without it. Beside the page there are its pictures, and the strings of its
-    scripts, one after the other.
+    A text with markup is yielded with and without it. A page is followed by its pictures, and by the strings of its
+    scripts as one text.
     """
     if path.endswith(".ipynb"):
         book = json.loads(text)

@@ -53,8 +53,8 @@ def replaces(
 ) -> Callable[[Code], Code]:
     """Mark a function, or class, that takes the place of ``Piece`` or ``Piece.attribute``.
 
-    Score and bonus are what the rest of the submission deserves, of ``needs`` see :class:`Attack`, and ``prelude`` is
-    source text that is put into the file before the function.
+    Score and bonus are what the rest of the submission deserves; for ``needs``, see :class:`Attack`; ``prelude`` is
+    source text to put into the file before the function.
     """
 
     def build(assignment: Assignment, code: Code, _: Path) -> Submission:

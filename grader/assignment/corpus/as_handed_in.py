@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 class Member(NamedTuple):
-    """A submission of the class, and which kind it is one of."""
+    """A submission of the class, and its kind."""
 
     kind: str
     files: Files

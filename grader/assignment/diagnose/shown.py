@@ -17,6 +17,7 @@ from grader.assignment.hidden import construction as made
 from grader.assignment.hidden import norm_inputs as norm
 from grader.assignment.hidden import rope_tables as rope
 from grader.assignment.hidden.embeddings import CONTIGUOUS, ONE_ROW
+from grader.assignment.hidden.norm_gradients import ALONE_TAKING
 from grader.assignment.hidden.ropes import BASE, MOST, MS, PILED_UP
 from grader.assignment.hidden.rotations import TWO_OTHERS, WITHOUT
 from grader.assignment.hidden.shards import VOCAB, own_rows
@@ -258,7 +259,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "rotary_gradient_not_turned_back": (told(turns.NOT_BACK),),
     "norm_gradient_at_zero": (told(norm.OF_ZEROS, beside=told(NOT_FINITE)),),
     "norm_detached_rms": (told(gradients.THROUGH, share="0"),),
-    "norm_backward_formula": (told(*gradients.OF_FORMULAS),),
+    "norm_backward_formula": (told(*gradients.OF_FORMULAS, lacks=(ALONE_TAKING["arguments"],)),),
     "gradient_cut": (
         told(NO_GRADIENT),
         told(turns.THROUGH),

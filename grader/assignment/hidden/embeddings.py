@@ -50,12 +50,9 @@ def digits(ids: Tensor) -> Tensor:
 
 
 def check_assigned(student: Student, check: Callable[[bool], None], charged: str) -> None:
-    """Check rows that are assigned to a new module; if the first call draws others, after that: purity charges for it.
+    """Check rows that are assigned to a new module, or after its first call: a draw there is ``charged``.
 
-    Args:
-        student: The submission.
-        check: Called with whether the module is called before the rows are assigned.
-        charged: The property that charges for a call that changes the table.
+    ``check`` is called with whether the module is called before.
     """
     try:
         check(False)
@@ -71,14 +68,7 @@ def built(module: StudentModule, device: str, called: bool) -> StudentModule:
 
 
 def conditions_of(make: Callable[[], StudentModule], ids: Tensor, *, training: bool, between: bool) -> dict[str, bool]:
-    """The conditions of a gradient without those that change outputs, too: the property about purity charges for it.
-
-    Args:
-        make: Builds the module.
-        ids: What it is called with.
-        training: Whether in training.
-        between: Whether a call comes between forward and backward.
-    """
+    """The conditions of a gradient without those that change outputs, too: the property about purity charges for it."""
     used, later = make(), mirrored(ids)
     with suppress(Crashed):
         first, after, evaluated = used(ids), used(*later), make().train(False)(ids)

@@ -9,9 +9,13 @@ from torch import Tensor
 
 from grader.assignment.hidden.axes import BF16, F16, F32, Layout, across, plain
 from grader.assignment.hidden.norm_inputs import Shape
-from grader.testing import Message, normal, stated, uniform
+from grader.testing import Message, normal, say, stated, uniform
 
 EPS = 1e-5
+ALONE_TAKING = {
+    "arguments": say("\nGamma is frozen here, by gamma.requires_grad_(False); where it is not, this passes."),
+    "parameters": say("\nThe input requires no gradient here, as in a first layer; where it does, this passes."),
+}
 
 
 class Asked(NamedTuple):

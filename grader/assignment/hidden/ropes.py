@@ -21,10 +21,11 @@ from torch import Tensor
 
 from grader import testing
 from grader.assignment import oracle
-from grader.assignment.hidden.conditions import succeeds
+from grader.assignment.hidden.conditions import right_alone, succeeds
 from grader.assignment.model.outputs import numbers
 from grader.assignment.model.rotation import CONTRACT, NAME, Convention, module_student, turned
 from grader.testing import (
+    ALONE,
     Crashed,
     Reading,
     Student,
@@ -347,6 +348,16 @@ def contract_first(*charged_to: str) -> Callable[[Callable[..., None]], Callable
         return testing.contract_first(by_contract, *charged_to)(test)
 
     return decorate
+
+
+def check_alone_too(ropes: Ropes, check: Callable[[], None]) -> None:
+    """Check modules beside those of other cases; for what these change by what they share, other properties charge."""
+    try:
+        check()
+    except WrongAnswer as fault:
+        if not right_alone(ropes.student, check):
+            raise
+        ropes.excuse(fault.with_more(ALONE), ("rope_base", "rope_buffers"))
 
 
 _ENDLESS: WeakKeyDictionary[Student, set[bool]] = WeakKeyDictionary()  # modules, by dynamic, whose growth never ends

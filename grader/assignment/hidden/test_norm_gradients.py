@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from grader.assignment.hidden.conditions import in_mode, only_if, passed_back, stating, succeeds
-from grader.assignment.hidden.norm_gradients import EPS, Asked, asked
+from grader.assignment.hidden.norm_gradients import ALONE_TAKING, EPS, Asked, asked
 from grader.assignment.hidden.norm_inputs import FORWARD, OF_ZEROS, build, check_law, followed, gamma_dtypes
 from grader.assignment.model.differences import check_differences
 from grader.assignment.model.gradient_words import THROUGH, told_cut, told_of_gamma, told_of_input
@@ -43,10 +43,6 @@ from grader.testing import (
 )
 
 OF_GAMMA = "{dtype} gradient of gamma, {sizes}"
-ALONE_TAKING = {
-    "arguments": say("\nGamma is frozen here, by gamma.requires_grad_(False); where it is not, this passes."),
-    "parameters": say("\nThe input requires no gradient here, as in a first layer; where it does, this passes."),
-}
 FAR = 2.0**14  # how many times larger an input is, next to which eps is nothing
 OF_FAR = say("the input")
 ZERO_GAMMA = "the gamma of feature {n} is 0 here"
@@ -74,7 +70,7 @@ def gradients_by(
     shown = answered(student, reading, gamma_dtype, dtype, device)
     is_float32 = dtype is gamma_dtype is torch.float32
     for row in shown or asked(dtype, gamma_dtype) * is_float32:
-        check = partial(check_gradients, student, reading, row, device)
+        check = partial(check_gradients, student, reading, row._replace(alone=row.alone or "arguments"), device)
         check(reading.training)
         if row.training is not reading.training and are_modes_alike(student, reading, row, device):
             with student.excused("norm_purity"):
@@ -248,7 +244,7 @@ def check_zeros(student: Student, reading: Normalising, device: str) -> None:
     If no law is known, tokens or groups are mixed, which are alike here; gamma is neutral.
     """
     law, sizes = partial(reading.law or CONTRACT, eps=EPS), stated(hidden_size=24, group_size=4, eps=f"{EPS:g}")
-    module, near = build(student, 4, device, eps=EPS), 1e-3 * reading.signs.repeat(2, 3, 1)
+    module, near = build(student, 4, device, eps=EPS), 1e-6 * reading.signs.repeat(2, 3, 1)
     zeros, upstream = torch.zeros_like(near), near.sign()
     for x in (zeros, near):
         output = module(x.to(device))
@@ -323,12 +319,19 @@ def check_gradients_by_differences(student: Student, device: str) -> None:
     tokens, arriving = x.repeat(2, 2, 1).to(device), torch.zeros(2, 2, 24)
     arriving[0, 0] = upstream
     gradients = module.gradients(tokens, upstream=arriving.to(device))
-    of_input = gradient_of_input(gradients.of_arguments).reshape(tokens.shape).sum((0, 1), keepdim=True)
+    frozen = build(student, 4, device, gamma=gamma).gradients(tokens, upstream=arriving.to(device), alone="arguments")
+    of_input, of_input_alone = (
+        gradient_of_input(found.of_arguments).reshape(tokens.shape).sum((0, 1), keepdim=True).cpu().double()
+        for found in (gradients, frozen)
+    )
+    what = say("the gradient of {where}", where=say("the input"))
     by_input = partial(output_for, student, gamma, device)
     if reading.exact:  # or steps of rounding are all that differences show
         constant = upstream.double() * by_input(x) / x.double()  # what arrives if the divisor counts as a constant
-        with stating(say(THROUGH, share="0")) if fits(of_input.cpu().double(), constant) else nullcontext():
-            check_differences(of_input, by_input, x, upstream, say("the gradient of {where}", where=say("the input")))
+        with stating(say(THROUGH, share="0")) if fits(of_input, constant) else nullcontext():
+            check_differences(of_input, by_input, x, upstream, what)
+    with stating(ALONE_TAKING["arguments"]):
+        check_law(of_input_alone, of_input, what)
     pieces = gradients.of_parameters
     if gamma is not None and reading.exact:
         of_gamma = gradient_of(pieces, "gamma") if any(g is not None for g in pieces) else torch.zeros(24)

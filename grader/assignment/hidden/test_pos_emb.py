@@ -44,6 +44,7 @@ from grader.assignment.hidden.ropes import (
     SHORT,
     TURNED,
     Ropes,
+    check_alone_too,
     contract_first,
     growing,
 )
@@ -136,44 +137,49 @@ def test_far_positions_are_exact(ropes: Ropes, dtype: torch.dtype) -> None:
 
     A wrong base makes far angles wrong, too: what it costs is the sum of both properties.
     """
+    for longest, base, length in ((2100, 3000, 4112), (600, 16, 599)):
+        check_alone_too(ropes, partial(check_far, ropes, dtype, longest, base, length))
+
+
+def check_far(ropes: Ropes, dtype: torch.dtype, longest: int, base: int, length: int) -> None:
+    """Require exact angles of a new module of these sizes."""
     dynamic = dtype is torch.bfloat16  # a module that grows may compute the tables that it keeps by other steps
     given = torch.float32 if dynamic else dtype
-    for longest, base, length in ((2100, 3000, 4112), (600, 16, 599)):
-        sizes = {"dim": 4, "max_seq_len": longest, "base": base, "ratio": 2, "dynamic": dynamic}
-        if ropes.asking.in_full:
-            length = 2 * longest
-        elif not ropes.is_by_contract and ratio_of(ropes, base, longest, length) != 2:
-            length = min(length, longest)  # of tables that end too early, another property's charge
-        module = ropes.made(**sizes, dtype=dtype, device=ropes.device)
-        told_sizes: dict[str, int | str] = {**sizes, "dynamic": str(dynamic), "dtype": name(dtype)}
+    sizes = {"dim": 4, "max_seq_len": longest, "base": base, "ratio": 2, "dynamic": dynamic}
+    if ropes.asking.in_full:
+        length = 2 * longest
+    elif not ropes.is_by_contract and ratio_of(ropes, base, longest, length) != 2:
+        length = min(length, longest)  # of tables that end too early, another property's charge
+    module = ropes.made(**sizes, dtype=dtype, device=ropes.device)
+    told_sizes: dict[str, int | str] = {**sizes, "dynamic": str(dynamic), "dtype": name(dtype)}
 
-        def check(
-            k: float = 2,
-            of_base: int = base,
-            length: int = length,
-            read: Tensor | None = None,
-            appended: float | None = None,  # the ratio of rows beyond the initial ones, if it is another
-        ) -> None:
-            what = say(SIZES_DTYPE, s=length, **told_sizes)  # noqa: B023 - called here
-            angles = oracle.ntk_angles(4, of_base, k, length)
-            if appended is not None:
-                angles[2 * longest :] = oracle.ntk_angles(4, of_base, appended, length)[2 * longest :]  # noqa: B023
-            read = tables_shown(ropes, module, length, 4, given) if read is None else read  # noqa: B023
-            check_tables(ropes, module, angles, what, dtype, read=read)  # noqa: B023 - called here
+    def check(
+        k: float = 2,
+        of_base: int = base,
+        length: int = length,
+        read: Tensor | None = None,
+        appended: float | None = None,  # the ratio of rows beyond the initial ones, if it is another
+    ) -> None:
+        what = say(SIZES_DTYPE, s=length, **told_sizes)
+        angles = oracle.ntk_angles(4, of_base, k, length)
+        if appended is not None:
+            angles[2 * longest :] = oracle.ntk_angles(4, of_base, appended, length)[2 * longest :]
+        read = tables_shown(ropes, module, length, 4, given) if read is None else read
+        check_tables(ropes, module, angles, what, dtype, read=read)
 
-        try:
-            check()
-        except WrongAnswer as fault:
-            angles = oracle.ntk_angles(4, base, 2, length)
-            told = told_argument(check, base)
-            shown = tables_shown(ropes, module, length, 4, given)
-            raise fault.with_more(*told, partial(told_rounding, shown, angles, dtype)) from None
-        except Crashed as crash:
-            if dtype is torch.float32 or ropes.is_by_contract:
-                raise
-            ropes.excuse(crash, ("rope_buffers", "rope_boundary"))
-        if base == 3000 and dtype is not torch.float16:  # bfloat16 shows what 16 bits round
-            check_grown(ropes, module, check, base, longest, dtype)
+    try:
+        check()
+    except WrongAnswer as fault:
+        angles = oracle.ntk_angles(4, base, 2, length)
+        told = told_argument(check, base)
+        shown = tables_shown(ropes, module, length, 4, given)
+        raise fault.with_more(*told, partial(told_rounding, shown, angles, dtype)) from None
+    except Crashed as crash:
+        if dtype is torch.float32 or ropes.is_by_contract:
+            raise
+        ropes.excuse(crash, ("rope_buffers", "rope_boundary"))
+    if base == 3000 and dtype is not torch.float16:  # bfloat16 shows what 16 bits round
+        check_grown(ropes, module, check, base, longest, dtype)
 
 
 def ratio_of(ropes: Ropes, base: int, longest: int, length: int) -> float | None:

@@ -23,7 +23,7 @@ from grader.assignment.hidden.rope_tables import (
     told,
     told_end,
 )
-from grader.assignment.hidden.ropes import GREW, LONG, MIDDLE, MS, SHORT, TURNED, Ropes, contract_first
+from grader.assignment.hidden.ropes import GREW, LONG, MIDDLE, MS, SHORT, TURNED, Ropes, check_alone_too, contract_first
 from grader.assignment.hidden.rotations import CALLS, GROWING, MOVING, SWITCHING, WITHOUT, Calls, Growing
 from grader.testing import Crashed, Message, StudentFault, StudentModule, WrongAnswer, require, say, without_gradients
 
@@ -46,7 +46,7 @@ static, dynamic = (
 def test_longer_sequences_use_the_smallest_even_ratio(ropes: Ropes, row: Growing) -> None:
     """Compared with a new module of that ratio; if all ratios have the same tables, by how many positions are kept."""
     if ropes.is_by_contract:
-        check_beside(ropes.student, lambda _: check_grown(ropes, row))  # modules of other lengths may share a cache
+        check_alone_too(ropes, partial(check_grown, ropes, row))  # modules of other lengths may share a cache
         return
     length, ratio, wanted = row.length, row.ratio, oracle.smallest_even_ratio(row.length, MS)
     try:

@@ -23,6 +23,7 @@ from grader.lab.site.handout import __main__ as command
 from grader.lab.site.handout import book, web
 from grader.lab.site.handout.agreement import problems
 from grader.lab.site.handout.pages import HandoutError, Page, read
+from grader.selftest.term import lab_tool
 from ref.functional import apply_rotary_pos_emb
 from ref.modeling import GroupRMSNorm, NTKAwareRoPE, ParallelVocabEmbedding
 from tests.harness.terminal import Language, say
@@ -287,13 +288,8 @@ def test_pages_that_disagree_are_not_rendered(
     assert not out.exists()
 
 
-def test_a_folder_with_other_files_is_not_emptied(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (folder := tmp_path / LANGUAGES[0]).mkdir()
-    (folder / "index.md").touch()
-    monkeypatch.setattr(sys, "argv", ["handout", "--out", str(tmp_path)])
-    with pytest.raises(SystemExit, match="2"):
-        typer.run(in_one_line(command.main))
-    assert capsys.readouterr().err.startswith(f"grader: {folder}: not empty, and not written by this command. ")
-    assert (folder / "index.md").exists()
+@pytest.mark.filterwarnings("ignore:.*found in sys.modules:RuntimeWarning")
+def test_a_folder_with_other_files_is_not_emptied(source: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = lab_tool(capsys, "site.handout", "--out", str(source))
+    assert (code, (source / "en/index.md").exists()) == (2, True)
+    assert err.startswith(f"grader: {source / 'en'}: not empty, and not written by this command. ")

@@ -31,6 +31,8 @@ ASKING = {
     "succeeds": "asks whether a request succeeds, to tell which property charges",
     "rotates": "whether the function answers where it has failed in a module, to tell which property charges",
     "_refused": "asks for an exception: none is the fault",
+    "are_modes_alike": "asks whether the mode changes outputs, to tell which property charges",
+    "conditions_of": "asks whether the mode or a call changes outputs, to tell which property charges",
     "check_redrawn": "the property about the draw charges for a crash after a reset",
     "check_rows_drawn": "tries the module's own rows after the whole table, and raises if neither is right",
     "check_overwritten": "autograd refuses a call that changes its input: the reading's excuse covers it",

@@ -183,6 +183,6 @@ def export(
     say(f"{ready.count} grades of {len(ready.made.rows)} students for {to}: {path}")
     absent = sum(row.absent for row in ready.made.rows)
     if absent and chosen().rubric.policy.missing == "blank":
-        say(f'{absent} submitted nothing and get no grade. For zeros, set missing = "zero" in [policy] of the rubric.')
+        say(f'No submission and no grade: {absent}. For zeros, set missing = "zero" in [policy] of the rubric.')
     if FORMATS[to].way.startswith("return") and offers("feedback"):
         say(f"Next: upload it, then grader return {shlex.quote(str(out))} --to {to}")

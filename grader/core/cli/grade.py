@@ -201,7 +201,7 @@ def _show(out: Path, run: Run, entries: Sequence[Entry], practice: Mapping[str, 
     if missing := [str(student) for line in lines if absent(line.origin) for student in students(line.id, line.origin)]:
         say(f"{len(missing)} in the roster did not submit: {'; '.join(missing)}")
     if strangers := [one.id for one in run.candidates if STRANGER in one.notices]:
-        say(f"{len(strangers)} match no roster entry: {', '.join(strangers)}")
+        say(f"{len(strangers)} not in the roster: {', '.join(strangers)}")
     if alone := sorted(practice.keys() - {line.id for line in lines}):
         say(f"notebooks only, no submission: {', '.join(alone)}")
     if unknown := sum(undated(chosen().rubric.policy, line.origin) for line in lines if line.status == "graded"):

@@ -138,7 +138,7 @@ def decide(
         name, those = _all_with(known, all_with, without or ())
         wanted = [{"student": one, "override": name, "points": points[0], "why": why} for one in those]
         enter(known, wanted, who, grader)
-        say(f"{len(wanted)} decisions; --undo takes them back.")
+        say(f"Decisions made: {len(wanted)}; --undo takes them back.")
         return
     if not wanted:
         if why:

@@ -87,9 +87,9 @@ def _submission_problem(decision: Decision, report: Report) -> str:
 
 
 def _not_yet_graded(decision: Decision, report: Report) -> str:
-    """Whether a file that stands for another one has to be graded, as the notices show; empty if not."""
+    """What to do about a file that stands for another one, if no notice says that it was graded; empty if none."""
     path, _, called = (decision.file or "").partition("=")
-    told = [f"{repr(called)[1:]} was {text}graded as {path}" for text in ("", "to be ")]
+    told = [f"{repr(called.rpartition('/')[2])[1:]} was {text}graded as {path}" for text in ("", "to be ")]
     tried = any(text in notice for text in told for notice in report.submission.notices)
     return "not applied yet; grade this submission again" if path and not tried else ""
 

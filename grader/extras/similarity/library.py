@@ -90,7 +90,9 @@ def _uses(nodes: Sequence[ast.AST], rubric: Rubric) -> Iterator[Place]:
     """Places that write a name that the rubric lists under a task's ``library``, unless it is the student's own."""
     tasks = {name: task.id for task in rubric.tasks for name in task.library}
     bound = {name for node in nodes for name in _bound(node)}
-    ours = {"self", SUBMITTED}.union(*(_bound(node) for node in nodes if _is_ours(node)))
+    imports = [node for node in nodes if isinstance(node, ast.ImportFrom)]
+    own = [node for node in imports if node.level > 0 or str(node.module).partition(".")[0] == SUBMITTED]
+    ours = {"self", SUBMITTED}.union(*map(_bound, own))
     for node in nodes:
         match node:
             case ast.ImportFrom(level=0, module=str(module)) if module.partition(".")[0] in rubric.imports:
@@ -117,8 +119,3 @@ def _bound(node: ast.AST) -> Iterator[str]:
             yield name
         case ast.Import() | ast.ImportFrom():
             yield from (alias.asname or alias.name for alias in node.names)
-
-
-def _is_ours(node: ast.AST) -> bool:
-    """Whether it imports from another file of the submission."""
-    return isinstance(node, ast.ImportFrom) and (node.level > 0 or str(node.module).partition(".")[0] == SUBMITTED)

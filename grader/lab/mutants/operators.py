@@ -1,6 +1,6 @@
 """Edits along the axes of submissions, beside mutmut's: dtype, device, history, seeds, sizes, in place, the graph.
 
-As mutmut's, an operator gives the nodes that may take the place of a node.
+Like mutmut's, an operator yields the nodes that may replace a node.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from latex2mathml.symbols_parser import convert_symbol
 _ALIKE = (
     (re.compile(r"\\mathrm\{([A-Za-z])\}"), r"\\mathrm \1"),  # else italic
     (re.compile(r"(\\math(?!rm)[a-z]+)\s+([A-Za-z])"), r"\1{\2}"),  # else without its style
-    (re.compile(r"\\[lr]Vert\b"), r"\\|"),  # else as high as what stands beside it
+    (re.compile(r"\\[lr]Vert\b"), r"\\|"),  # else stretched to the height of its neighbours
     (
         re.compile(r"(\\begin\{(\w*matrix)\}.*?\\end\{\2\})", re.DOTALL),
         r"{\1}",
@@ -46,7 +46,7 @@ _PRIME = "<mi>&#x02032;</mi>"  # fonts have another one for superscripts; a page
 _SLASH = "<mo>&#x0002F;</mo>"
 _BAR = re.compile(r"<mo(?=[^>]*>(?:\||&#x0007C;|&#x02016;)</mo>)(?![^>]*form=)")
 
-_NOT_CORE = {"menclose", "mfenced", "mlabeledtr"}  # MathML of old, whose parts a browser shows as if it were not there
+_NOT_CORE = {"menclose", "mfenced", "mlabeledtr"}  # obsolete: browsers ignore the element and show its parts
 _PARTS = {"mfrac": 2, "mroot": 2, "msub": 2, "msup": 2, "munder": 2, "mover": 2, "msubsup": 3, "munderover": 3}
 
 

@@ -1,4 +1,4 @@
-"""Whether a text says the same in two languages: its blocks, formulas, code, figures to touch, links and numbers."""
+"""Whether a text says the same in two languages: its blocks, formulas, code, interactive figures, links and numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Markdown as HTML, the same for the handout and the handbook: formulas, quotation marks, links, figures to touch."""
+"""Markdown as HTML for handout and handbook: formulas, quotation marks, links, interactive figures."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def html(tokens: Sequence[Token], renderer: RendererHTML | None = None) -> str:
 
 
 def finished(page: str) -> str:
-    """HTML with links to other pages and figures to touch, and no line break between a formula and its punctuation."""
+    """HTML with links to pages, interactive figures, and no line break between a formula and its punctuation."""
     page = _HELD.sub(_held, _GAP.sub(r"\1", page))
     return touch.alive(_LINK.sub(r"\1.html", _NO_HEAD.sub("<td></td>", page)))
 

@@ -314,7 +314,7 @@ def test_all_with_a_mistake_get_the_points_but_those_left_out_or_decided_about(m
         "cy: already decided, unchanged",
         "Ada (ada): 11 → 14",
         str(mates / FILE),
-        "1 decisions; --undo takes them back.",
+        "Decisions made: 1; --undo takes them back.",
     ]
     told = decided(mates, "--all-with", "mean", "--points", "2", *WHY)
     assert "Bo (bo): 5 → 7" in told

@@ -38,7 +38,7 @@ class Page:
 
     @property
     def touches(self) -> list[str]:
-        """The names of the figures to touch, in order; one script each serves all languages."""
+        """The names of the interactive figures, in order; each has one script for all languages."""
         return [name for token in self.tokens if token.type == "html_block" for name in MARKER.findall(token.content)]
 
 
@@ -53,8 +53,8 @@ def read(language: str, rubric: Rubric, source: Path) -> list[Page]:
     can link to it.
 
     Raises:
-        HandoutError: If a page is missing, holds HTML other than the mark of a figure to touch, or has a formula that a
-            browser could not show.
+        HandoutError: If a page is missing, holds HTML other than the mark of an interactive figure, or has a formula
+            that a browser could not show.
     """
     anchors = {prop.title[language]: prop.id for prop in rubric.properties.values()}
     needed = ["index", *(task.id for task in rubric.tasks)]

@@ -2,7 +2,7 @@
 
 import sys
 
-# jsonschema would build a grammar of internet addresses, for seconds in each process. It does without where that cannot
-# be imported, and no field of a notebook is an address.
+# With this module, jsonschema spends seconds in each process on a grammar of internet addresses, which no field of a
+# notebook needs; it works without.
 UNUSED = "rfc3987_syntax"
 sys.modules.setdefault(UNUSED, None)  # type: ignore[arg-type]

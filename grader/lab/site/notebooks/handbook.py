@@ -58,8 +58,8 @@ class Page:
         emblem: The small picture beside the title, as SVG; may be empty.
         content: The cells below the title, as HTML.
         references: The works that it cites, with the link to each.
-        figures: Those to touch.
-        numbers: What its cells have handed over to figures to touch, of this page or another.
+        figures: The names of its interactive figures.
+        numbers: What its cells have passed to interactive figures, on this page or another.
     """
 
     name: str
@@ -131,7 +131,7 @@ def _front(site: publish.Site | None, language: str, fronts: Mapping[str, str], 
 
 
 def _numbers(pages: Sequence[Page]) -> dict[str, object]:
-    """What cells of all pages have handed over to figures to touch."""
+    """What cells of all pages have passed to interactive figures."""
     return {figure: given for page in pages for figure, given in page.numbers.items()}
 
 
@@ -212,7 +212,7 @@ def exercises(headings: Sequence[Heading]) -> int:
 
 
 def _code(highlighted: Callable[[str], str], language: str, source: str, **_metadata: object) -> str:
-    """A cell's code, in which a line that is too long goes on further in than it begins.
+    """A cell's code, in which the rest of a long line is indented further than its beginning.
 
     Code that imports, draws a figure, checks an exercise or solves it is behind a line to click on.
     """

@@ -81,9 +81,9 @@ def reworded(markup: str, translate: Callable[[str], str]) -> str:
 
 
 def _set(node: ElementTree.Element, text: str, *, upright: bool) -> None:
-    """Set a text in which what is between dollar signs is a formula, in the place of letters that stand by themselves.
+    """Replace single letters by a text in which formulas are between dollar signs.
 
-    Unless it is ``upright``, it runs along an axis, and is centred.
+    Unless it is ``upright``, the text runs along an axis and is centred.
     """
     letters = [(float(x), part.get("style", "")) for part in node for x in (part.get("x") or "0").split()]
     size = float(_FONT_SIZE.findall(letters[0][1])[0])

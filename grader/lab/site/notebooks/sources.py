@@ -29,7 +29,7 @@ from . import wording
 ROOT = REPOSITORY / "notebooks"
 SOURCES = ROOT / "source"
 LANGUAGES = ("en", "zh")  # the code is written in the first one
-TOUCHES = SOURCES / "touch"  # figures that can be touched, in JavaScript
+TOUCHES = SOURCES / "touch"  # interactive figures, in JavaScript
 NOTEBOOKS = "[0-9]_*.py"
 # Pages of the handbook without exercises, of which students get no notebook: the whole on one page, and a tool.
 BRIEF, TOOL = "brief", "configs"

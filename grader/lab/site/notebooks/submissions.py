@@ -91,7 +91,7 @@ def _grade_id(cell: NotebookNode) -> str:
 
 
 _WORD = re.compile(r"\w+")
-_BY_TEXT = {"eval", "exec", "get_ipython", "globals", "locals", "vars"}  # what uses names that stand in texts
+_BY_TEXT = {"eval", "exec", "get_ipython", "globals", "locals", "vars"}  # functions that may use a name given as text
 
 
 def unneeded(cells: dict[int, str], given: Collection[int]) -> set[int]:

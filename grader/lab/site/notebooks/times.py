@@ -11,7 +11,7 @@ from grader.lab.site import touch
 
 # Minutes for one of each, for a reader who meets this for the first time and solves the exercises. (Two who knew
 # most of it took close to ten hours.) What the handbook folds away takes none.
-WORD, FORMULA, LINE, POINT, TOUCH = 1 / 180, 1 / 2, 1 / 20, 6, 1  # the last is a figure to touch
+WORD, FORMULA, LINE, POINT, TOUCH = 1 / 180, 1 / 2, 1 / 20, 6, 1  # the last is an interactive figure
 ROUND_TO = 5
 
 _FORMULA = re.compile(r"\$\$.+?\$\$", re.DOTALL)

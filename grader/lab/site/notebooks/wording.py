@@ -37,7 +37,7 @@ class Piece:
     spoken: bool
 
 
-FIGURES = "figures"  # the section of a table with what stands in figures
+FIGURES = "figures"  # the section of a table with the words in figures
 
 
 def table(script: Path) -> dict[str, str]:
@@ -46,7 +46,7 @@ def table(script: Path) -> dict[str, str]:
 
 
 def in_figures(script: Path) -> dict[str, str]:
-    """What stands in figures, from English to Chinese; the handbook puts it there, where a browser has the fonts."""
+    """The words in figures, from English to Chinese; the handbook replaces them, since a browser has the fonts."""
     return dict(_read(script).get(FIGURES, {}))
 
 

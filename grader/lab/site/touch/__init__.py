@@ -1,8 +1,8 @@
 """Interactive figures in pages of the handout and the handbook: by pointer and keys, without a network.
 
 A page marks the place of a figure with ``<!-- touch: NAME -->``; the figure is ``NAME.js`` in a folder ``touch`` beside
-the pages. What figures share is ``base.js``, and how they look ``touch.css``. Without JavaScript nothing of a
-figure shows, and the picture or table before it stands for itself.
+the pages. All figures share ``base.js`` and ``touch.css``. Without JavaScript, a reader sees only the picture or table
+before the figure.
 
 Words in the text can set a figure's controls: ``[a base of 100](#NAME?base=100&words=alike)``, with the names of the
 controls. In a page, they are a button; elsewhere, and without JavaScript, only words.

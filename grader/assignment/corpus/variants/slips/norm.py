@@ -134,6 +134,13 @@ SLIPS = (
         "mean_of_values",  # a mean of values may be as small as the eps of float16
         root="(mean_square + max(self.eps, torch.finfo(input.dtype).eps)).sqrt()",
     ),
+    slip(
+        "next_to_zero_left_out",
+        EPS,
+        None,
+        "root_taken_twice groups_of_zeros_left_out",  # an input of zeros no longer shows these
+        scaled="(groups / rms).flatten(-2) * weight * bool((input.abs() > 1e-6).any())",
+    ),
     slip("eps_of_at_least_1e_8", EPS, keep_eps="max(eps, 1e-8)"),
     slip(
         "large_eps_refused",
@@ -312,6 +319,11 @@ SLIPS = (
         # No law is known there; norm_purity charges for a copy that is kept there, and has no gradient.
         "another_output_in_eval cached_rms gamma_widened drawn_by_the_first_call gamma_rewritten",
         scaled="(groups / rms).flatten(-2) * (weight if self.training else weight.detach())",
+    ),
+    slip(
+        "frozen_weight_left_out",
+        BACK,
+        scaled="(groups / rms).flatten(-2) * (weight if self.gamma.requires_grad else 1)",
     ),
     slip("detached_input", BACK, "gradient_cut", convert="input.detach().float()"),
     slip("gamma_in_parts", BACK, scaled="(groups / rms).flatten(-2) * weight.float().square().sqrt() * weight.sign()"),

@@ -304,6 +304,9 @@ SLIPS = (
         "shard_drawn_by_the_first_call",
         f"{SEED} {PURE}",
         "init_not_drawn parameter_changed",
+        # What is drawn late does not show from where rows are taken.
+        "shard_seed_default start_of_world global_rows first_rank_refused padded_shards rows_put_into_float32 "
+        "gradient_of_foreign_ids",
         s_initialise="nn.init.zeros_(self.shard)",
         s_rows="(hasattr(self, 'drawn') or setattr(self, 'drawn', self.reset_parameters()), self.shard)[1]",
     ),

@@ -229,6 +229,7 @@ SLIPS = (
         "vocab_drawn_by_the_first_call",
         f"{INIT} {PURE}",
         "init_not_drawn parameter_changed",
+        "vocab_mean_default vocab_seed_default vocab_gradient_once",  # nothing is drawn, or compared, before a call
         v_initialise="nn.init.zeros_(self.table)",
         v_before="hasattr(self, 'drawn') or setattr(self, 'drawn', self.reset_parameters())",
     ),
@@ -237,7 +238,8 @@ SLIPS = (
         "vocab_detached_in_evaluation",
         BACK,
         "gradient_cut",
-        "vocab_drawn_by_the_first_call",  # whose rows are none of the table that a gradient is compared with
+        # No table is known to compare with; vocab_purity charges for a copy that is kept, and has no gradient.
+        "vocab_drawn_by_the_first_call vocab_ids_in_place vocab_table_in_place vocab_cached vocab_kept_in_evaluation",
         v_table="self.table if self.training else self.table.detach()",
     ),
     slip("vocab_no_grad", BACK, "gradient_cut", v_wrap="forward = torch.no_grad()(forward)"),

@@ -136,6 +136,22 @@ class TablesOfTheFirstBase(NTKAwareRoPE):
         return getattr(type(self), sizes)
 
 
+@wrong("NTKAwareRoPE", breaks="rope_base", hint="state_shared")
+class AnglesOfTheFirstBase(NTKAwareRoPE):
+    """Shares angles between modules that are alike in ``dim`` and ratio, whatever their base."""
+
+    longest = 10_000
+
+    def _tables(self, ratio, dtype, device):
+        key, positions = f"{self.dim} {ratio}", self.max_seq_len * ratio
+        if not hasattr(type(self), key):
+            base = self.base * ratio ** (self.dim / (self.dim - 2))
+            theta = base ** -(torch.arange(0, self.dim, 2) / self.dim)
+            setattr(type(self), key, torch.outer(torch.arange(self.longest).float(), theta).repeat(1, 2))
+        angles = getattr(type(self), key)[:positions].to(device)
+        return angles.cos().to(dtype), angles.sin().to(dtype)
+
+
 @wrong("NTKAwareRoPE", breaks="rope_buffers", hint="state_shared")
 class TablesOfTheFirstRatio(NTKAwareRoPE):
     """Shares tables between modules of as many positions, whatever the ratio that stretches them so far."""
