@@ -38,6 +38,11 @@ def extra(name: str) -> ModuleType | None:
     return module_if_there(f"grader.extras.{name}.extension")
 
 
+def offers(name: str) -> bool:
+    """Whether the commands of an extra are there, to be named as a next step."""
+    return module_if_there(f"grader.extras.{name}.commands") is not None
+
+
 def module_if_there(name: str) -> ModuleType | None:
     """A module; None if it or a package around it was deleted, even if a folder of compiled files is left."""
     try:

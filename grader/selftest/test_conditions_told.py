@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,7 +11,8 @@ import pytest
 
 from grader import PACKAGE
 from grader.core.judge.compare import OTHER_DTYPE
-from grader.core.judge.judge import Judge, _property_report, _set_apart
+from grader.core.judge.conditions import with_conditions
+from grader.core.judge.judge import Judge
 from grader.core.messages import Sentences, as_data, from_data, quoted, say, stated, translated
 from grader.core.results.outcome import ALONE, CaseResult, Outcome
 from grader.core.results.report import CaseReport
@@ -23,8 +23,7 @@ def told(**outcomes: str) -> list[str]:
     """The conditions told of cases, by the ids of those that pass and those that fail."""
     by_outcome = {"passed": Outcome.PASSED, "failed": Outcome.FAILED}
     cases = [CaseResult("p", id, by_outcome[key]) for key, ids in outcomes.items() for id in ids.split()]
-    by_words, by_dtypes = _set_apart(cases)
-    return [message.strip() for message in itertools.chain(*by_words.values(), by_dtypes)]
+    return list(dict.fromkeys(case.message.strip() for case in with_conditions(cases) if case.message))
 
 
 @pytest.mark.parametrize(
@@ -57,22 +56,21 @@ def test_a_message_about_dtypes_needs_no_other_dtype() -> None:
     """The other case may be one of float32 tables that were converted."""
     wrong = say(OTHER_DTYPE, actual="float32", wanted="float16")
     cases = [CaseResult("p", id, Outcome.FAILED, wrong) for id in ("t-float16", "u-float32")]
-    assert not any(_set_apart(cases))
+    assert [case.message for case in with_conditions(cases)] == [wrong, wrong]
 
 
 def test_a_dtype_is_told_only_in_cases_that_name_one() -> None:
     """A case without a dtype in its id is one of float32, which a line about 16 bits would contradict."""
     ends = {"t-cpu-float16": Outcome.PASSED, "t-cpu-bfloat16": Outcome.FAILED, "exact-cpu": Outcome.FAILED}
-    report = _property_report("p", Outcome.FAILED, [CaseResult("p", id, end) for id, end in ends.items()], None)
-    told = [case.message.strip() for case in report.cases]
-    assert told == ["", "Cases with bfloat16 fail; those with float16 pass.", ""]
+    cases = with_conditions([CaseResult("p", id, end) for id, end in ends.items()])
+    assert [case.message.strip() for case in cases] == ["", "Cases with bfloat16 fail; those with float16 pass.", ""]
 
 
 @pytest.mark.parametrize(("passing", "failing"), [("cached", "grown"), ("bfloat16", "float16")])
 def test_a_condition_is_told_in_cases_of_its_test_only(passing: str, failing: str) -> None:
     ends = {f"t-{passing}": Outcome.PASSED, f"t-{failing}": Outcome.FAILED, "u-float16": Outcome.FAILED}
-    report = _property_report("p", Outcome.FAILED, [CaseResult("p", id, end) for id, end in ends.items()], None)
-    assert [case.message.strip() for case in report.cases] == [
+    cases = with_conditions([CaseResult("p", id, end) for id, end in ends.items()])
+    assert [case.message.strip() for case in cases] == [
         "",
         f"Cases with {failing} fail; those with {passing} pass.",
         "",
@@ -86,7 +84,7 @@ def test_the_first_failing_case_says_if_it_passes_alone(place: int, alone: Outco
     """A first case has nothing before it. What is named already is not run again."""
     ends = [Outcome.PASSED] * place + [Outcome.FAILED] * 2
     cases = [CaseResult("p", f"t-{n}", end) for n, end in enumerate(ends)]
-    student = Mock(passes_alone=lambda _: alone is Outcome.PASSED, in_vain=set())
+    student = Mock(passes_alone=lambda *_: alone is Outcome.PASSED)
     judge = Mock()
     diagnose = judge._assignment.part.return_value.diagnose
     diagnose.return_value = "a_mistake"

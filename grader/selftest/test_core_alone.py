@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -74,6 +75,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / "grader" / name / "__pycache__").mkdir(parents=True)
     write_folder(folder / "class" / "ada", ASSIGNMENT.solution())
     write_folder(folder / "class" / "bo", ASSIGNMENT.stubs())
+    write_folder(folder / "class" / "cy", dict.fromkeys(ASSIGNMENT.stubs(), "raise ValueError"))
     return folder
 
 
@@ -91,6 +93,12 @@ def test_a_class_is_graded_shown_and_exported(course: Path, ended: Ended) -> Non
     assert [ended[words] for words in WORKS if ended[words].returncode] == []
     assert "ada" in (course / "out" / "grades.csv").read_text(encoding="utf-8")
     assert (course / "out" / "html" / "students" / "bo.html").is_file()
+
+
+def test_no_command_is_named_that_was_deleted(course: Path, ended: Ended) -> None:
+    assert json.loads((course / "out" / "summary.json").read_bytes())["attention"], "some need a review"
+    said = "".join(ended[words].stdout + ended[words].stderr for words in WORKS)
+    assert {*re.findall(r"grader ([a-z]+)", said)} == {"export"}
 
 
 @pytest.mark.parametrize("words", REFUSED, ids=REFUSED.values())

@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -224,6 +225,33 @@ def test_what_is_asked_aside_leaves_the_worker_and_its_excuses_as_they_were(meet
     assert student.work(ONES).max() == 2
     assert [excused for excused, _ in student.excuses] == [fault]
     student.start_afresh()
+
+
+def test_what_is_found_out_aside_is_kept(meet: Meet) -> None:
+    student = meet("return input", "raise ValueError")
+    with student.aside(), pytest.raises(StudentFault, match="ValueError") as raised:
+        student.work(ONES)
+    assert student.is_about_import(raised.value)
+    assert student.may_be_asked
+
+
+def test_what_failed_alone_is_tried_again_by_another_property_and_by_no_diagnosis(meet: Meet) -> None:
+    """A try takes a worker, and diagnosis would try in each property that failed."""
+    student = meet("return input")
+
+    def tried(prop: str, diagnosed: str = "") -> bool:
+        student.property_id, check = prop, Mock(return_value=False)
+        assert not student.passes_alone(check, diagnosed)
+        return bool(check.called)
+
+    assert [tried("first", "first"), tried("first"), tried("second"), tried("third", "third")] == [
+        True,
+        False,
+        True,
+        False,
+    ]
+    student.begin("first")
+    assert tried("first")
 
 
 TWO = torch.ones(2)

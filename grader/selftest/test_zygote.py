@@ -110,6 +110,7 @@ def test_a_judge_that_dies_while_its_fork_server_starts_leaves_nothing(monkeypat
 def ahead(monkeypatch: pytest.MonkeyPatch) -> subprocess.Popen[bytes]:
     """A fork server that was started for the next process that is forked from this one; later ones are lent."""
     monkeypatch.setattr(starting, "GPU_SIGNS", ())
+    monkeypatch.setattr(starting, "_AHEAD", [])
     with monkeypatch.context() as patch:
         patch.delenv(ADDRESS, raising=False)
         starting.start_ahead()
@@ -147,6 +148,7 @@ def test_a_fork_server_that_was_started_ahead_ends_with_its_judge(ahead: subproc
 
 def test_none_is_started_ahead_where_there_may_be_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(starting, "GPU_SIGNS", ("/proc",))
+    monkeypatch.setattr(starting, "_AHEAD", [])
     starting.start_ahead()
     assert starting._AHEAD == []
 

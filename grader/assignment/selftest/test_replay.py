@@ -222,7 +222,12 @@ def agree(*replies: dict[str, Any], asked: Sequence[Operation] = tuple(CALL)) ->
 
 @pytest.mark.parametrize(
     ("reply", "same"),
-    [({"value": X}, True), ({"value": -X}, False), ({"error": {}}, False), ({"error": {"kind": "timed_out"}}, True)],
+    [
+        ({"value": X}, True),
+        ({"value": -X}, False),
+        ({"error": {}}, False),
+        ({"error": {"kind": "memory_exceeded"}}, True),
+    ],
 )
 def test_another_value_than_before_is_noticed(reply: dict[str, Any], same: bool) -> None:
     assert agree({"value": None}, reply) is same
@@ -264,7 +269,7 @@ class Scripted(InProcessWorker):
             raise answer
         return answer
 
-    def lend(self, keep: Callable[[Scripted], object]) -> None:
+    def lend(self, give_back: Callable[[Scripted], object]) -> None:
         """A script imports nothing, so there is nothing to import anew."""
 
     def request_list(self, requests: bytes, timeout_s: float, silence_s: float = 0.5) -> bytes:
@@ -280,17 +285,17 @@ class Scripted(InProcessWorker):
 class Lent(Scripted):
     """A worker that is given back when it is closed."""
 
-    def lend(self, keep: Callable[[Scripted], object]) -> None:
-        """Remember who gets it back; without a lender it ends."""
-        self._keep: Callable[[Scripted], object] | None = keep
+    def lend(self, give_back: Callable[[Scripted], object]) -> None:
+        """Remember who gets it back."""
+        self._give_back = give_back
 
     def close(self) -> None:
-        """Go back to the lender, or end."""
-        keep, self._keep = self._keep, None
-        if keep is None:
-            super().close()
-        else:
-            keep(self)
+        """Go back to the lender."""
+        self._give_back(self)
+
+    def kill(self) -> None:
+        """Remember it."""
+        self.closed = True
 
 
 def test_a_worker_is_lent_for_one_task_only() -> None:
@@ -299,21 +304,20 @@ def test_a_worker_is_lent_for_one_task_only() -> None:
     found: dict[str, Any] = {}
     start: Callable[[Any], Any] = lender.start
     for task in ("norm", "rotation"):
-        lender.task = task
-        found[task] = start({})
+        with lender.only_for(task):
+            found[task] = start({})
         found[task].close()
     assert found["norm"] is not found["rotation"]
-    lender.task = "norm"
-    assert start({}) is found["norm"]
+    with lender.only_for("norm"):
+        assert start({}) is found["norm"]
     found["norm"].close()
     lender.end_idle("norm")
     assert found["norm"].closed
     assert not found["rotation"].closed
-    lender.task = ""
     assert start({}) is found["rotation"]
     found["rotation"].close()
-    lender.task = "rotation"
-    assert start({}) is not found["rotation"]
+    with lender.only_for("rotation"):
+        assert start({}) is not found["rotation"]
     lender.end_idle()
     assert found["rotation"].closed
 

@@ -18,7 +18,7 @@ import typer
 from grader.core.export.drops import drops, remember
 from grader.core.export.rows import Export, Format, Request, blanks, grouped, refusals, rows
 from grader.core.export.table import plain
-from grader.core.extras import extra
+from grader.core.extras import extra, offers
 from grader.core.grades.graded import GradedClass
 from grader.core.intake.discover import PLATFORMS
 from grader.core.results.database import opened
@@ -59,7 +59,8 @@ AcceptStale = Annotated[bool, typer.Option("--accept-stale", help="Proceed even 
 
 def next_step(out: Path, lines: Iterable[SummaryLine]) -> str:
     """The command that gets grades to the platform from which most submissions come; else an export as plain CSV."""
-    sources = Counter(line.origin.source for line in lines if line.origin and line.origin.source in FORMATS)
+    to = {name for name, made in FORMATS.items() if not made.way.startswith("return") or offers("feedback")}
+    sources = Counter(line.origin.source for line in lines if line.origin and line.origin.source in to)
     most = sources.most_common(1)[0][0] if sources else PLAIN
     return f"Next: grader {FORMATS[most].way.format(out=shlex.quote(str(out)))}"
 
@@ -183,5 +184,5 @@ def export(
     absent = sum(row.absent for row in ready.made.rows)
     if absent and chosen().rubric.policy.missing == "blank":
         say(f'No submission and no grade: {absent}. For zeros, set missing = "zero" in [policy] of the rubric.')
-    if FORMATS[to].way.startswith("return"):
+    if FORMATS[to].way.startswith("return") and offers("feedback"):
         say(f"Next: upload it, then grader return {shlex.quote(str(out))} --to {to}")

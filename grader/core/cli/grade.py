@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from grader.core.extras import extra
+from grader.core.extras import extra, offers
 from grader.core.grades.graded import DecisionError
 from grader.core.grades.people import students
 from grader.core.intake.candidate import Candidate
@@ -184,7 +184,8 @@ def _show(out: Path, run: Run, entries: Sequence[Entry], practice: Mapping[str, 
     print_class(entries, language)
     for isolation in sorted({environment.isolation for environment in run.environments}):
         if not {"landlock", "namespaces"} & set(isolation.split("+")):
-            warn(f"isolation is only {isolation!r}; `grader doctor` shows what is missing.", "yellow")
+            more = "; `grader doctor` shows what is missing." if offers("doctor") else ""
+            warn(f"isolation is only {isolation!r}{more}", "yellow")
     if (places := len(run.environments)) > 1:
         text = f"results come from {places} environments (see reports); --fresh regrades all in this one."
         warn(text, "yellow")
@@ -222,7 +223,8 @@ def _show(out: Path, run: Run, entries: Sequence[Entry], practice: Mapping[str, 
     for text in (text for text in run.unsettled if text not in reviewed):
         say(text)
     if not run.mistake and not run.missing:
-        say(f"Next: grader review {shlex.quote(str(out))}" if run.attention else next_step(out, lines))
+        review = run.attention and offers("decisions")
+        say(f"Next: grader review {shlex.quote(str(out))}" if review else next_step(out, lines))
     if run.mistake:
         fail(f"{run.mistake} Everything is graded, but grades cannot be shown or exported until this is fixed.")
     if run.missing:

@@ -12,6 +12,7 @@ from typing import Any, Self
 
 from grader.core.messages import Message, from_data, quoted, say
 from grader.core.results.outcome import FRAME, RAISED, RAISED_INSIDE, SYNTAX_ERROR, Outcome
+from grader.core.sandbox.protocol import Kind
 from grader.shared import second_device
 
 MAX_MESSAGE = 300
@@ -138,9 +139,9 @@ class InvalidReply(StudentFault):
 
 MALFORMED = say("a malformed error report")
 _TOLD_BY_THE_WORKER: dict[str, type[StudentFault]] = {
-    "missing": Missing,
-    "invalid_reply": InvalidReply,
-    "unfit": WrongAnswer,
+    Kind.MISSING: Missing,
+    Kind.INVALID_REPLY: InvalidReply,
+    Kind.UNFIT: WrongAnswer,
 }
 
 
@@ -151,7 +152,7 @@ def fault_from_reply(error: Any, files: Mapping[str, str], memory_mib: int) -> S
     """
     fields = error if isinstance(error, dict) else {}
     kind = fields.get("kind")
-    if kind == "memory_exceeded":
+    if kind == Kind.MEMORY_EXCEEDED:
         return MemoryExceeded(say("memory use exceeded the limit of {n} MiB", n=memory_mib))
     if isinstance(kind, str) and kind in _TOLD_BY_THE_WORKER:
         try:
@@ -160,11 +161,11 @@ def fault_from_reply(error: Any, files: Mapping[str, str], memory_mib: int) -> S
             return InvalidReply(MALFORMED)
         return _TOLD_BY_THE_WORKER[kind](told) if len(told) <= MAX_TOLD else InvalidReply(MALFORMED)
     said = fields.get("message", "")
-    if kind not in ("crashed", "not_implemented") or not isinstance(said, str):
+    if kind not in (Kind.CRASHED, Kind.NOT_IMPLEMENTED) or not isinstance(said, str):
         return InvalidReply(MALFORMED)
     frames = fields.get("frames")
     places = [place for frame in frames[-3:] for place in told_frame(frame, files)] if isinstance(frames, list) else []
-    if kind == "not_implemented":
+    if kind == Kind.NOT_IMPLEMENTED:
         return NotImplementedYet((quoted(masked(said)) if said else say("still a stub")).then(*places))
     types = fields.get("types")
     names = tuple(safe_text(name) for name in types[:MAX_TYPES]) if isinstance(types, list) else ()

@@ -19,7 +19,7 @@ from grader.core.sandbox.operations import NO_MEMORY
 from grader.core.settings import CannotGrade
 from grader.shared import second_device
 
-from .compare import PASSED
+from .compare import MARGINS
 from .devices import NONE, others
 from .faults import StudentFault
 from .record import Recording
@@ -27,7 +27,7 @@ from .replay import Unforeseen
 from .student import Student
 
 MOST_SAID = 1000  # characters of an exception that are searched for torch's words
-PLAIN_MARKS = ("rubric", "parametrize", "skip")
+DIRECT_MARKS = ("rubric", "parametrize", "skip")
 UNUSED_PLUGINS = (
     *("cacheprovider", "capture", "debugging", "doctest", "faulthandler", "junitxml", "logging", "nose", "pastebin"),
     *("setuponly", "setupplan", "stepwise", "tmpdir", "unraisableexception", "threadexception", "warnings"),
@@ -50,13 +50,13 @@ class Plugin:
 
     Attributes:
         tests: By property, in the order in which they run.
-        plain: By node id, the tests that are called without pytest.
+        direct: By node id, the tests that are called as functions, without pytest.
     """
 
     def __init__(self, devices: Sequence[str], seed: int, properties: Iterable[str], case: str | None = None) -> None:
         """Collect nothing yet."""
         self.tests: dict[str, list[pytest.Item]] = {}
-        self.plain: dict[str, pytest.Function] = {}
+        self.direct: dict[str, pytest.Function] = {}
         self.run_seed, self._devices = seed, devices
         self._properties, self._case = frozenset(properties), case
         self._student: Student | None = None
@@ -94,7 +94,7 @@ class Plugin:
             if self._case in (None, _case_id(item)):
                 self.tests.setdefault(property_of(item), []).append(item)
         items[:] = [item for tests in self.tests.values() for item in tests]
-        self.plain = {item.nodeid: item for item in items if _is_plain(item)}
+        self.direct = {item.nodeid: item for item in items if _is_direct(item)}
 
     def run(
         self,
@@ -105,33 +105,33 @@ class Plugin:
     ) -> CaseResult:
         """One case of a submission.
 
-        A plain test is a function of a student, a seed and parameters, and is called as such: pytest's set-up and
+        A direct test is a function of a student, a seed and parameters, and is called as such: pytest's set-up and
         reports would do nothing for it, yet take longer than most tests. pytest runs any other test.
 
         Args:
             test: The case.
             student: The submission.
             following: The next test of the property, for which pytest keeps fixtures of a wider scope.
-            stub: What a plain test comes to, if all that it asks for begins with a stub; then it is not called.
+            stub: What a direct test comes to, if all that it asks for begins with a stub; then it is not called.
 
         Raises:
-            Unforeseen: If a replay does not have what a plain test asks for.
+            Unforeseen: If a replay does not have what a direct test asks for.
         """
         self._student = student
         student.start_case()
-        PASSED.set(())
-        plain = self.plain.get(test.nodeid)
-        if plain is None:
+        MARGINS.clear()
+        direct = self.direct.get(test.nodeid)
+        if direct is None:
             test.config.hook.pytest_runtest_protocol(item=test, nextitem=following)
             assert self._result is not None, "pytest has run at least the set-up"
             return self._result
-        if skip := plain.get_closest_marker("skip"):
+        if skip := direct.get_closest_marker("skip"):
             return _result(test, student, pytest.skip.Exception(skip.kwargs["reason"]))
         if stub and not is_elsewhere(_case_id(test)):  # a case on another device may be left out instead
             return _result(test, student, stub)
-        arguments = {"student": student, "seed": self.run_seed} | _parameters(plain)
+        arguments = {"student": student, "seed": self.run_seed} | _parameters(direct)
         try:
-            plain.obj(**{name: arguments[name] for name in plain.fixturenames})
+            direct.obj(**{name: arguments[name] for name in direct.fixturenames})
         except (Unforeseen, CannotGrade, KeyboardInterrupt):
             raise
         except BaseException as error:
@@ -168,7 +168,7 @@ def _result(test: pytest.Item, student: Student, error: BaseException | None) ->
         return failed(error)
     excuses = tuple((partial(failed, fault), charges) for fault, charges in student.excuses)
     if error is None:
-        error_ulp, limit_ulp = max(PASSED.get(), key=lambda pair: pair[0] / pair[1], default=(None, None))
+        error_ulp, limit_ulp = max(MARGINS, key=lambda pair: pair[0] / pair[1], default=(None, None))
         return result(Outcome.PASSED, error_ulp=error_ulp, limit_ulp=limit_ulp, excuses=excuses)
     if isinstance(error, pytest.skip.Exception):
         reason = error.msg if isinstance(error.msg, Message) else quoted(error.msg or "")
@@ -199,12 +199,12 @@ def _parameters(item: pytest.Item) -> dict[str, Any]:
     return getattr(item, "callspec").params if hasattr(item, "callspec") else {}  # noqa: B009 - only functions have it
 
 
-def _is_plain(item: pytest.Item) -> TypeGuard[pytest.Function]:
+def _is_direct(item: pytest.Item) -> TypeGuard[pytest.Function]:
     """Whether a test is a function of a student, a seed and parameters, without a mark that changes how it runs."""
     if not isinstance(item, pytest.Function):
         return False
     known = {"student", "seed", *_parameters(item)}
-    return known.issuperset(item.fixturenames) and all(mark.name in PLAIN_MARKS for mark in item.iter_markers())
+    return known.issuperset(item.fixturenames) and all(mark.name in DIRECT_MARKS for mark in item.iter_markers())
 
 
 def _case_id(item: pytest.Item) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import platform
-import re
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -15,19 +14,8 @@ import torch
 
 from grader import __version__
 from grader.core.intake.submission import Submission
-from grader.core.messages import Message, as_data, say
-from grader.core.results.outcome import (
-    ALL,
-    ALONE,
-    ALSO,
-    APART,
-    NOTHING_LOST,
-    CaseResult,
-    Outcome,
-    by_property,
-    is_elsewhere,
-    property_outcome,
-)
+from grader.core.messages import Message, as_data
+from grader.core.results.outcome import ALONE, NOTHING_LOST, CaseResult, Outcome, by_property, property_outcome
 from grader.core.results.report import (
     CaseReport,
     Environment,
@@ -46,15 +34,12 @@ from grader.core.sandbox.launch import Zygote, on_gpus
 from grader.core.sandbox.limits import Isolation
 from grader.core.settings import CannotGrade, Settings
 
-from .compare import OTHER_DTYPE
+from .conditions import with_conditions
 from .devices import devices, label
 from .hidden_tests import HiddenTests
 from .judging import rehearse, run_tests
 from .replay import Lender
 from .student import StartWorker, Student
-
-TELLING = (Outcome.FAILED, Outcome.CRASHED)  # of which conditions are told
-DTYPE_NAMED = re.compile(r"(?:bfloat16|float16|float32)$")
 
 
 class Judge:
@@ -149,16 +134,15 @@ class Judge:
     def _diagnosed(self, student: Student, name: str, cases: list[CaseResult]) -> tuple[list[CaseResult], str | None]:
         """The cases of a failed property, and the mistake behind them, if one is known.
 
-        Where none is, the first failing case is run again with no other before it, at most once in vain. If it passes
-        then, its message says so, and the mistake follows from that.
+        Where none is, the first failing case is run again with no other before it, unless that was once in vain. If it
+        passes then, its message says so, and the mistake follows from that.
         """
         diagnosis = self._assignment.part("diagnose")
         first = next(case for case in cases if case.outcome is Outcome.FAILED)
         mistake: str | None = diagnosis.diagnose(student, name, _failing(cases))
-        if mistake is not None or first is cases[0] or student.in_vain:
+        if mistake is not None or first is cases[0]:
             return cases, mistake
-        student.announce(name)
-        if not student.passes_alone(lambda: self._tests.passes(student, first)):
+        if not student.passes_alone(lambda: self._tests.passes(student, first), name):
             return cases, None
         told = replace(first, message=first.message.then(ALONE))
         cases = [told if case is first else case for case in cases]
@@ -219,14 +203,11 @@ class Judge:
 
 
 def _submission_info(submission: Submission) -> SubmissionInfo:
-    files = [
-        SourceFile(path=path, sha256=hashlib.sha256(text.encode()).hexdigest())
-        for path, text in sorted(submission.files.items())
-    ]
+    digests = {path: hashlib.sha256(text.encode()).hexdigest() for path, text in sorted(submission.files.items())}
     return SubmissionInfo(
         id=submission.id,
         sha256=submission.sha256,
-        files=files,
+        files=[SourceFile(path=path, sha256=digest) for path, digest in digests.items()],
         notices=list(map(str, submission.notices)),
         notice_parts=list(map(as_data, submission.notices)),
     )
@@ -245,14 +226,6 @@ def _failing(cases: Iterable[CaseResult]) -> dict[str, Message]:
 
 def _property_report(name: str, outcome: Outcome, cases: Sequence[CaseResult], mistake: str | None) -> PropertyReport:
     """A property's report, still without points, title and hint."""
-    by_words, by_dtypes = _set_apart(cases) if any(case.outcome in TELLING for case in cases) else ({}, [])
-
-    def set_apart(case: CaseResult) -> CaseResult:
-        test, *parts = case.id.split("-")
-        names_a_dtype = any(map(DTYPE_NAMED.search, parts))
-        return replace(case, message=case.message.then(*by_words.get(test, ()), *by_dtypes * names_a_dtype))
-
-    cases = [set_apart(case) if case.outcome in TELLING else case for case in cases]
     return PropertyReport(
         id=name,
         title="",
@@ -260,52 +233,8 @@ def _property_report(name: str, outcome: Outcome, cases: Sequence[CaseResult], m
         max_points=0,
         outcome=outcome,
         misconception=mistake,
-        cases=list(map(_case_report, cases)),
+        cases=list(map(_case_report, with_conditions(cases))),
     )
-
-
-def _set_apart(cases: Sequence[CaseResult]) -> tuple[dict[str, list[Message]], list[Message]]:
-    """Conditions named in the ids of failing cases and of no passing one, such as a mode, a dtype or ``s=25``.
-
-    A dtype is a condition if it decides in every test of the property, any other word among the cases of its own test,
-    and only if two cases that differ in nothing else end differently: several words may change together. If a word
-    tells the cases apart, dtypes are left out: they may go with it by chance. Students read the first failing
-    case; if that one is in 16 bits and all float32 cases fail, a message says so, unless it is about dtypes itself.
-
-    Returns:
-        What is said of a test's cases, and of all cases that are named after a dtype.
-    """
-    axes: dict[tuple[str, str], dict[str, set[bool]]] = {}
-    beside: dict[tuple[tuple[str, str], tuple[str, ...]], set[bool]] = {}  # by axis, and by the rest of the case's id
-    ends: dict[str, list[CaseResult]] = {}
-    for case in cases:
-        test, *parts = case.id.split("-")
-        ends.setdefault(test, []).append(case)
-        for place, part in enumerate(() if is_elsewhere(case.id) else parts):
-            if (dtype := DTYPE_NAMED.search(part)) or part.replace("_", "").isalpha() or "=" in part:  # no bare numbers
-                axis = ("", part[: dtype.start()]) if dtype else (test, str(place))
-                passes, others = case.outcome is Outcome.PASSED, (test, *parts[:place], "", *parts[place + 1 :])
-                axes.setdefault(axis, {}).setdefault(part, set()).add(passes)
-                beside.setdefault((axis, others), set()).add(passes)
-    decide = {axis for (axis, _), seen in beside.items() if len(seen) == 2}
-    told: dict[str, dict[Message, None]] = {}  # by test, each once; of cases of any test by an empty name
-    for axis, values in axes.items():
-        failing, working = (", ".join(one for one, seen in values.items() if seen == {end}) for end in (False, True))
-        if axis in decide and all(len(seen) == 1 for seen in values.values()):
-            told.setdefault(axis[0], {})[say(APART, failing=failing, working=working)] = None
-    first = next((case for case in cases if case.outcome not in NOTHING_LOST), None)
-    narrow = first and {"float16", "bfloat16"} & {*first.id.split("-")} and not first.message.fields(OTHER_DTYPE)
-    of_test = ends.get(first.id.split("-")[0], []) if first else []
-    wide = [case.outcome is not Outcome.PASSED for case in of_test if "float32" in case.id.split("-")]
-    also = bool(narrow) and (any(wide) or axes.get(("", ""), {}).get("float32") == {False})
-    of_dtypes = told.pop("", {})
-    in_dtypes = {others[0] for (axis, others), seen in beside.items() if not axis[0] and len(seen) == 2}
-    if not told:
-        told = {test: of_dtypes for test in ends if test in in_dtypes}
-    for test, alike in ends.items():
-        if len(alike) > 1 and all(case.outcome in TELLING for case in alike):
-            told.setdefault(test, {})[say(ALL, n=len(alike))] = None
-    return {test: [*said] for test, said in told.items()}, [ALSO] * also
 
 
 def _case_report(case: CaseResult) -> CaseReport:

@@ -44,12 +44,12 @@ def run_tests(
 
 
 def rehearse(hidden: HiddenTests, reference: Student) -> list[CaseResult]:
-    """Run every test on the reference, and record the requests of those properties whose tests are all plain."""
+    """Run every test on the reference, and record the requests of those properties whose tests are all direct."""
     reference.seed = hidden.run_seed
     judging = Judging(hidden, reference, None)
     for prop, of_property in hidden.tests.items():
         noted = judging.ask(prop, None)
-        if all(test.nodeid in hidden.plain for test in of_property) and (recording := noted.recording()):
+        if all(test.nodeid in hidden.direct for test in of_property) and (recording := noted.recording()):
             hidden.recordings[prop] = recording
     reference.start_afresh()
     return settled(list(judging.asked.values()))
@@ -86,11 +86,10 @@ class Judging:
         replay = Replay(self._hidden.recordings, student, lender.new, hopeful)
         for prop in self._tests:
             student.announce(prop)
-            lender.task = self._hidden.task_of(prop)
-            self._replies[prop], self._replayed[prop] = self._replay(prop, replay)
+            with lender.only_for(self._hidden.task_of(prop)):
+                self._replies[prop], self._replayed[prop] = self._replay(prop, replay)
             if not self._plain:  # then no property that needs what cannot be imported is asked for
                 student.import_faults.update(self._import_faults)
-        lender.task = ""  # files of several tasks are imported
         self._in_doubt = not student.fails_to_import_again()
         # Only now, as lists under way would be charged for what is waited for here; and backwards, so that no property
         # is asked behind the same ones as in the replay.
@@ -99,11 +98,11 @@ class Judging:
         for task, of_task in groupby(sorted(backwards, key=self._hidden.task_of), self._hidden.task_of):
             props = list(of_task)
             is_asked = not all(self._pass(prop, self._replayed[prop]) or self._is_decided(prop) for prop in props)
-            lender.task = task if is_asked else ""
-            for prop in props:
-                student.announce(prop)
-                self._decide(prop, lender)
-                student.start_afresh()  # gives a lent worker back
+            with lender.only_for(task if is_asked else ""):
+                for prop in props:
+                    student.announce(prop)
+                    self._decide(prop, lender)
+                    student.start_afresh()  # gives a lent worker back
             lender.end_idle(task)
         lender.end_idle()
         self._ask_for_what_is_unpaid(backwards)
@@ -216,7 +215,8 @@ class Judging:
 
     def _answers_otherwise(self, replay: Replay, lender: Lender) -> bool:
         """Whether a new worker gives other answers to some cases of one property in each task that has passed."""
-        key = f"{self._hidden.run_seed} {self._student.sha256}"
+        files = repr(sorted(self._student.files.items())).encode()
+        key = f"{self._hidden.run_seed} {hashlib.sha256(files).hexdigest()}"
         passed = shuffled((prop for prop in self._tests if self._pass(prop, self._replayed[prop])), key)
         chosen = {self._hidden.task_of(prop): prop for prop in reversed(passed)}.values()  # the first one of each task
         sample = {prop: before for prop in passed if prop in chosen and (before := self._replies[prop])}

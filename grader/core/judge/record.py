@@ -11,13 +11,11 @@ import torch
 from torch import Tensor
 
 from grader.core.sandbox.handle import Operation, WorkerFailed, WorkerLike, as_sent, is_reply
-from grader.core.sandbox.protocol import ProtocolError, pack, unpack
+from grader.core.sandbox.protocol import Kind, ProtocolError, pack, unpack
 
 from .cases import identity
 
 SAME = 2.0**-12  # of the largest number of a reply: the same code gives the same numbers, up to their last bits
-NOT_IMPLEMENTED = "not_implemented"  # the kind of a stub's error
-OF_THE_MACHINE = {"timed_out", "memory_exceeded"}  # errors that another process need not have, too
 
 Exchange = tuple[bytes, Mapping[str, Any]]  # a request, packed, and its reply
 
@@ -78,7 +76,7 @@ class Noted:
         except WorkerFailed:
             self.has_ended = True
             raise
-        self.has_ended |= error_kind(reply) in OF_THE_MACHINE
+        self.has_ended |= error_kind(reply) == Kind.MEMORY_EXCEEDED
         loaded = {arguments["name"] for operation, arguments in operations if operation == "load"}
         self._names |= loaded
         (self._loads if loaded else self._cases[-1]).append(len(self.exchanges))
@@ -128,7 +126,8 @@ class Replies:
     @property
     def are_whole(self) -> bool:
         """Whether every request has a reply and the process was left intact."""
-        return len(self._given) == len(self.recording.singly) and not OF_THE_MACHINE & {*map(error_kind, self._given)}
+        kinds = map(error_kind, self._given)
+        return len(self._given) == len(self.recording.singly) and Kind.MEMORY_EXCEEDED not in kinds
 
     def answered(self, places: Iterable[int]) -> Iterator[Exchange]:
         """The requests at these places that have a reply, with the reply."""
@@ -154,7 +153,7 @@ class Replies:
         for (request, reply), (then, other) in zip(self.answered(self.recording.cases[case]), others, strict=False):
             if request != then:
                 return True
-            if not OF_THE_MACHINE & {error_kind(reply), error_kind(other)} and not alike(reply, other):
+            if Kind.MEMORY_EXCEEDED not in (error_kind(reply), error_kind(other)) and not alike(reply, other):
                 return False
         return True
 
@@ -203,12 +202,13 @@ def _is_stub(error: Any) -> bool:
     """Whether the first operation of a request has reached a stub, as far as its worker tells the truth."""
     fields = error if isinstance(error, dict) else {}
     place = fields.get("place")
-    return type(place) is int and place == 0 and fields.get("kind") == NOT_IMPLEMENTED
+    return type(place) is int and place == 0 and fields.get("kind") == Kind.NOT_IMPLEMENTED
 
 
 def _needs_a_stub(error: Any) -> bool:
     """Whether a stub, or no student code at all, raised this error: then there is no object to send requests to."""
-    return _is_stub(error) or (isinstance(error, dict) and error.get("kind") == "crashed" and error.get("frames") == [])
+    fields = error if isinstance(error, dict) else {}
+    return _is_stub(error) or (fields.get("kind") == Kind.CRASHED and fields.get("frames") == [])
 
 
 def _same_numbers(first: Tensor, second: Tensor) -> bool:

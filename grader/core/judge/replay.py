@@ -15,11 +15,13 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from grader.core.sandbox.handle import Operation, Worker, WorkerFailed, as_sent
+from grader.core.sandbox.protocol import Kind
 
-from .record import OF_THE_MACHINE, Exchange, Recording, Replies, error_kind
+from .record import Exchange, Recording, Replies, error_kind
 from .student import Student
 
 IN_FLIGHT = 4  # lists of requests: while the judge looks at the replies to one, the worker answers the next
@@ -37,31 +39,34 @@ class Lender:
 
     Every user has the submission imported anew, with random numbers and torch's settings as in a new process. A process
     that has ended, or has been killed, does not come back.
-
-    Attributes:
-        task: That for which workers are lent now; none of them has served another one. Empty for lists and imports of
-            any task: a worker that has answered these is lent for no single task any more.
     """
 
     def __init__(self, start: StartReplay) -> None:
         """Start nothing yet; ``start`` gives a new process."""
         self.new = start
-        self.task = ""
+        self._task = ""  # that for which workers are lent now; empty for any
         self._idle: dict[str, list[Worker]] = defaultdict(list)  # by task
+
+    @contextmanager
+    def only_for(self, task: str) -> Iterator[None]:
+        """Inside, lend only workers that have served nothing but this task; for an empty one, as outside, any."""
+        self._task = task
+        yield
+        self._task = ""
 
     def start(self, files: Mapping[str, str]) -> Worker:
         """A worker for these files, which are always the submitted ones."""
-        fitting = [self._idle[self.task], *([] if self.task else self._idle.values())]
+        fitting = [self._idle[self._task], *([] if self._task else self._idle.values())]
         idle = next(filter(None, fitting), None)
         worker = idle.pop() if idle else self.new(files)
-        worker.lend(self._idle[self.task].append)
+        worker.lend(self._idle[self._task].append)
         return worker
 
     def end_idle(self, *tasks: str) -> None:
         """End the unused processes of some tasks, or of all, so that the next request starts a new one."""
         for task in tasks or self._idle:
             while self._idle[task]:
-                self._idle[task].pop().close()
+                self._idle[task].pop().kill()
 
 
 class Replayed:
@@ -88,7 +93,7 @@ class Replayed:
         else:
             then, reply = next(self._rest, (b"", {}))
             found = reply if then == asked else None
-        if found is None or error_kind(found) in OF_THE_MACHINE:
+        if found is None or error_kind(found) == Kind.MEMORY_EXCEEDED:
             raise Unforeseen
         return dict(found)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -15,6 +14,7 @@ from grader.core.results.outcome import Charges
 from grader.core.rubric import Rubric
 from grader.core.sandbox.handle import Operation, Request, WorkerFailed, WorkerLike
 from grader.core.sandbox.limits import Limits
+from grader.core.sandbox.protocol import Kind
 
 from .devices import with_imports
 from .excuses import Reading
@@ -74,11 +74,10 @@ class Student:
         self._numbers = count()
         self.readings = cache(self._read_by_another)
         self.seed = 0  # of the run
-        self.sha256 = hashlib.sha256(repr(sorted(files.items())).encode()).hexdigest()
         self.property_id = ""  # the property that is judged
         self.excuses: list[tuple[StudentFault, Charges]] = []  # of the present case; see :meth:`excuse`
         self.read: list[Reading] = []  # the readings that the present case has used
-        self.in_vain: set[str] = set()  # properties of which something has failed alone, too
+        self._in_vain: set[str] = set()  # properties of which something has failed alone, too
         self.has_read = False  # whether a verdict follows from more than replies: from a reading, or from the text
         self.turns = True  # whether a constructor that refuses its sizes is asked again
 
@@ -100,7 +99,7 @@ class Student:
             around: Gives what stands between the cases and their worker.
         """
         self.start_afresh()
-        self.in_vain.discard(property_id)
+        self._in_vain.discard(property_id)
         self._around = around
         if self.condemns(property_id):
             self._gave_out = InvalidReply(say("judging this output exceeded the judge's limits; not tried again"))
@@ -116,8 +115,12 @@ class Student:
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """Inside, use another worker, which imports the submission again; the present worker is kept for later."""
-        before = dict(vars(self))
+        """Inside, use another worker, which imports the submission again; the present worker is kept for later.
+
+        What is found out about the submission is kept: time that is spent, names that hang or fail to import, readings,
+        what fails alone. All else is then as before: the worker and its objects, excuses, whether requests are over.
+        """
+        before = dict(vars(self))  # findings are added to what these values hold; all else replaces them
         self._worker, self._around, self._stand_ins = None, lambda worker: worker, {}
         self.start_afresh()
         try:
@@ -126,17 +129,20 @@ class Student:
             self.start_afresh()
             vars(self).update(before)
 
-    def passes_alone(self, passes: Callable[[], bool]) -> bool:
+    def passes_alone(self, passes: Callable[[], bool], diagnosed: str = "") -> bool:
         """Whether a failing check passes as the first request to a new worker.
 
-        That takes a worker. So once it was in vain, it is not tried again in the same property.
+        That takes a worker. So once it was in vain, tests of the same property do not try it again, and no property's
+        diagnosis does, or it would in each that failed. If a diagnosis asks, it names the property ``diagnosed``.
         """
-        if self.property_id in self.in_vain:
+        if self._in_vain if diagnosed else self.property_id in self._in_vain:
             return False
+        if diagnosed:
+            self.announce(diagnosed)
         with self.aside():
             alone = passes()
         if not alone:
-            self.in_vain.add(self.property_id)
+            self._in_vain.add(self.property_id)
         return alone
 
     def with_stand_in(self, name: str) -> Student:
@@ -340,11 +346,11 @@ class Student:
             reply = worker.request(Request(operations), min(limit_s, self.time.left_s(name)))
         except WorkerFailed as failure:
             self._worker, self._loaded = None, set()
-            if failure.kind == "timed_out":
+            if failure.kind == Kind.TIMED_OUT:
                 self.time.note_hung(name, limit_s)
                 self._gave_out = TimedOut(NOT_TRIED_AFTER_TIME)
                 raise TimedOut(say("no answer within {time} s", time=f"{limit_s:g}")) from None
-            raise (Crashed if failure.kind == "crashed" else InvalidReply)(failure.message) from None
+            raise (Crashed if failure.kind == Kind.CRASHED else InvalidReply)(failure.message) from None
         finally:
             self.time.charge([name], worker.spent_s)
         if "error" in reply:

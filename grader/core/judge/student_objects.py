@@ -74,8 +74,7 @@ class StudentFunction:
 
     def after(self, *arguments: Tensor) -> Self:
         """Call it at the next request, before the request's own operations; the return value is ignored."""
-        self.student.defer(self.name, "call", target=self.target, **_called_with(arguments))
-        return self
+        return self._later("call", **_called_with(arguments))
 
     def again(self, *arguments: Tensor) -> Tensor:
         """Call it with the tensors of its last call: a module's changed in place to hold these numbers, if like these.
@@ -102,6 +101,11 @@ class StudentFunction:
                 if all(isinstance(tensor, Tensor) for tensor in after):
                     return self._one_tensor(output), after
         raise InvalidReply(MALFORMED)
+
+    def _later(self, operation: str, /, **arguments: Any) -> Self:
+        """Have the next request do this first."""
+        self.student.defer(self.name, operation, target=self.target, **arguments)
+        return self
 
     def _one_tensor(self, output: Any) -> Tensor:
         if isinstance(output, Tensor):
@@ -198,16 +202,14 @@ class StudentModule(StudentFunction):
             raise InvalidReply(MALFORMED)
         return [masked(name) or "?" for name in names[:MAX_NAMES]]
 
-    def assign(self, *values: Tensor | float) -> StudentModule:
+    def assign(self, *values: Tensor | float) -> Self:
         """Overwrite a tensor of the module with the first value of its size; a number fills all parameters."""
-        self.student.defer(self.name, "assign", target=self.target, values=list(values))
-        return self
+        return self._later("assign", values=list(values))
 
-    def assign_named(self, **values: Tensor) -> StudentModule:
+    def assign_named(self, **values: Tensor) -> Self:
         """Set parameters by the names that the contract gives them; write ``__`` for a dot in a name."""
         named = {name.replace("__", "."): value for name, value in values.items()}
-        self.student.defer(self.name, "assign_named", target=self.target, values=named)
-        return self
+        return self._later("assign_named", values=named)
 
     def recorded(self, *arguments: Tensor) -> tuple[Tensor, list[Any], dict[str, Any]]:
         """Call it where a function is recorded; see ``Student.recording``.
@@ -222,25 +224,19 @@ class StudentModule(StudentFunction):
 
     def reset_parameters(self) -> None:
         """Call the method of that name."""
-        self._method("reset_parameters")
+        self._later("method", name="reset_parameters", arguments=[])
 
-    def to(self, where: torch.dtype | str) -> StudentModule:
+    def to(self, where: torch.dtype | str) -> Self:
         """Convert to a dtype, or move to a device."""
-        self._method("to", where)
-        return self
+        return self._later("method", name="to", arguments=[where])
 
-    def train(self, mode: bool) -> StudentModule:
+    def train(self, mode: bool) -> Self:
         """Switch to training or to evaluation mode."""
-        self._method("train", mode)
-        return self
+        return self._later("method", name="train", arguments=[mode])
 
-    def freeze(self) -> StudentModule:
+    def freeze(self) -> Self:
         """Freeze its parameters, as if only other layers were trained."""
-        self._method("requires_grad_", False)
-        return self
-
-    def _method(self, name: str, *arguments: Any) -> None:
-        self.student.defer(self.name, "method", target=self.target, name=name, arguments=list(arguments))
+        return self._later("method", name="requires_grad_", arguments=[False])
 
     def _tensors(self, operation: str) -> list[Parameter]:
         entries = self.student.request(self.name, operation, target=self.target)

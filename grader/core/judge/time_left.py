@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable
 from grader.core.messages import say
 from grader.core.sandbox.handle import WorkerFailed
 from grader.core.sandbox.limits import Limits
+from grader.core.sandbox.protocol import Kind
 
 from .faults import TimedOut
 
@@ -42,23 +43,32 @@ class TimeLeft:
             self._left_s[name] -= spent_s / len(names)
 
     def limit_s(self, name: str, *, is_import: bool) -> float:
-        """Seconds that a request may take; an honest import may need more than most.
+        """Seconds that a request may take, by the first line that fits.
 
-        Raises:
-            TimedOut: If there is no time left.
+        A name that timed out or filled the memory has hung. A request is unanswered only if it had all of its limit.
+
+        ==============================================  =============================================================
+        the name has used up its share of the time      ``TimedOut``
+        it has hung, and ``timeouts`` are unanswered    ``TimedOut``
+        it has not hung, and is imported                ``import_s``, but no less than ``request_s``
+        it has not hung, and nothing is unanswered      ``request_s``
+        it has not hung, and only lists are unanswered  ``request_s`` less what a list waits: first calls may be slow
+        it has hung, several are unanswered, no import  a quarter of the next line
+        otherwise                                       ``retry_s``, or ``request_s - retry_s`` if that is more
+        ==============================================  =============================================================
         """
-        limits, has_hung, hangs = self._limits, name in self._hung, sum(self._hung.values())
-        times = self._silences + hangs
+        limits, has_hung, requests = self._limits, name in self._hung, sum(self._hung.values())
+        unanswered = requests + self._silences
         if self._left_s[name] <= 0:
             raise TimedOut(say("{name} has used up its {time} s", name=name, time=f"{self._share_s:g}"))
-        if has_hung and times >= limits.timeouts:
+        if has_hung and unanswered >= limits.timeouts:
             raise TimedOut(say(NOT_TRIED_AGAIN, name=name, n=limits.timeouts))
-        if is_import and not has_hung:
+        if not has_hung and is_import:
             return max(limits.import_s, limits.request_s)
-        if not (has_hung or hangs):  # a silent list alone takes off what it waited: perhaps only first calls are slow
-            return limits.request_s - (self.silence_s if times else 0)
-        shorter_s = max(limits.retry_s, limits.request_s - limits.retry_s)  # of a longer request_s, most stays
-        return shorter_s / 4 if has_hung and times > 1 and not is_import else shorter_s
+        if not has_hung and not requests:
+            return limits.request_s - (self.silence_s if self._silences else 0)
+        shorter_s = max(limits.retry_s, limits.request_s - limits.retry_s)
+        return shorter_s / 4 if has_hung and not is_import and unanswered > 1 else shorter_s
 
     def note_hung(self, name: str, limit_s: float) -> None:
         """Note that a request, which had that limit, was not answered in time."""
@@ -87,7 +97,7 @@ class TimeLeft:
 
     def note_silence(self, failure: WorkerFailed) -> None:
         """Note that a list had no answer."""
-        self._silences += failure.kind == "timed_out"
+        self._silences += failure.kind == Kind.TIMED_OUT
 
     def is_short(self, names: Iterable[str]) -> bool:
         """Whether one of the names has used a third of its time: the rest is for requests, which decide what fails."""

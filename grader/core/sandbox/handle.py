@@ -13,7 +13,7 @@ from grader.core.messages import Message, quoted, say
 
 from .channel import Allowance, Channel, DeadlineExceeded, PeerClosed, Waited
 from .operations import Operations, invalid
-from .protocol import ANEW, GO_ON, MORE, READY, ProtocolError, decode, encode, pack, unpack
+from .protocol import ANEW, GO_ON, MORE, READY, Kind, ProtocolError, decode, encode, pack, unpack
 
 START_S = 120.0  # for a worker to be forked and locked, on a machine that may be busy
 GRACE_S = 0.2  # for a worker that has closed its socket, to end by itself, so that the signal it dies of can be told
@@ -39,7 +39,7 @@ class WorkerFailed(Exception):
     """A worker that gave no valid answer.
 
     Attributes:
-        kind: ``timed_out``, ``crashed`` or ``invalid_reply``.
+        kind: Of :class:`Kind`: ``TIMED_OUT``, ``CRASHED`` or ``INVALID_REPLY``.
     """
 
     def __init__(self, kind: str, message: Message) -> None:
@@ -59,7 +59,7 @@ class WorkerLike(Protocol):
         """Do the operations in order: ``{"value": ...}`` of the last, or ``{"error": ...}`` of the first that fails."""
 
     def close(self) -> None:
-        """End the worker and everything it started."""
+        """End this use of the worker, and, unless it was lent, the worker with everything it started."""
 
 
 class Worker:
@@ -75,7 +75,7 @@ class Worker:
         self._ready = False
         self._waited = Waited(None)  # until its process number here is known; the fork server may know it by another
         self._is_new = True  # whether the next request imports the submission anew
-        self._keep: Callable[[Worker], object] | None = None
+        self._give_back: Callable[[Worker], object] | None = None
         self._since: Allowance | None = None  # time since the replies to the last list
         self.spent_s = 0.0
 
@@ -109,8 +109,8 @@ class Worker:
                 self._channel.send(pack(answer(question)))
             return _only(said)
         except (ProtocolError, PeerClosed) as error:
-            self._kill()
-            raise WorkerFailed("crashed", say("the process exited").then(quoted(str(error)))) from None
+            self.kill()
+            raise WorkerFailed(Kind.CRASHED, say("the process exited").then(quoted(str(error)))) from None
 
     def post(self, requests: bytes, *, anew: bool) -> None:
         """Send a packed list of requests, perhaps after importing the submission anew; :meth:`replies` has the answer.
@@ -143,12 +143,12 @@ class Worker:
                 parts.append(message)
             return bytes(parts[0]) if len(parts) == 1 else pack([reply for part in parts for reply in _list(part)])
         except DeadlineExceeded:
-            self._kill()
-            raise WorkerFailed("timed_out", say("no answer in time")) from None
+            self.kill()
+            raise WorkerFailed(Kind.TIMED_OUT, say("no answer in time")) from None
         except ProtocolError as error:
             raise self._malformed(error) from None
         except PeerClosed:
-            raise WorkerFailed("crashed", self._end(grace_s)) from None
+            raise WorkerFailed(Kind.CRASHED, self._end(grace_s)) from None
         finally:  # the worker may have computed before the judge waited for it
             before, self._since = self._since, Allowance(self._waited, math.inf)
             self.spent_s = max(allowance.spent_s, min(before.spent_s, timeout_s) if before else 0.0)
@@ -173,29 +173,30 @@ class Worker:
             self._waited = Waited(self._channel.peer(allowance))
             self._ready = self._channel.receive(allowance) == READY
         except (ProtocolError, PeerClosed, DeadlineExceeded):
-            self._kill()
+            self.kill()
         if not self._ready:
             raise RuntimeError("a worker did not start")
 
-    def lend(self, keep: Callable[[Worker], object]) -> None:
-        """Have the submission imported anew; when this worker is closed and still runs, give it to ``keep`` instead."""
-        self._is_new, self._keep = True, keep
+    def lend(self, give_back: Callable[[Worker], object]) -> None:
+        """Serve one more user, for whom the submission is imported anew; ``close`` then gives a running worker back."""
+        self._is_new, self._give_back = True, give_back
 
     def close(self) -> None:
-        """Kill the process if it still runs, or give it back if it was lent."""
-        keep, self._keep = self._keep, None
-        if self._running and keep:
-            keep(self)
+        """End this use: give the worker back if it was lent and still runs, else kill it."""
+        give_back, self._give_back = self._give_back, None
+        if self._running and give_back:
+            give_back(self)
         else:
-            self._kill()
+            self.kill()
 
-    def _kill(self) -> None:
+    def kill(self) -> None:
+        """End the process, whoever uses it."""
         if self._running:
             self._end(0)
 
     def _malformed(self, error: ProtocolError) -> WorkerFailed:
-        self._kill()
-        return WorkerFailed("invalid_reply", say("the reply was {problem}", problem=str(error)))
+        self.kill()
+        return WorkerFailed(Kind.INVALID_REPLY, say("the reply was {problem}", problem=str(error)))
 
     def _end(self, grace_s: float) -> Message:
         self._running = False

@@ -38,7 +38,7 @@ def on_gpus(devices: Sequence[str]) -> bool:
 
 
 class Zygote:
-    """The fork server's process, started once for a judge."""
+    """The fork server's process, started once for a judge: names say zygote, texts say fork server."""
 
     def __init__(
         self,

@@ -25,8 +25,7 @@ class Limits:
         request_s: Seconds that a worker may compute or sleep for one request (``Allowance`` in ``channel.py``).
             Reached: the worker is killed, the case is ``timed_out``.
         import_s: The same for an import, which may be that of a library, too; never less than ``request_s``.
-        retry_s: The same once a request has timed out, or ``request_s`` less it if that is longer, and a quarter of it
-            for the name that did; for imports only of what has itself timed out.
+        retry_s: The same once a request has timed out; the docstring of ``TimeLeft.limit_s`` has the table.
         timeouts: Workers that may be killed for their time. Reached: names that have timed out get no more requests.
         submission_s: The same for all requests together, in equal shares for the names that are asked for; also the CPU
             seconds of any one worker. Reached: the remaining cases of that name are ``timed_out``.

@@ -23,7 +23,7 @@ from grader.shared.second_device import NotSimulated
 from grader.shared.trial import said
 
 from .importer import MemoryImporter
-from .protocol import ProtocolError
+from .protocol import Kind, ProtocolError
 
 MAX_MESSAGE = 600
 MAX_FRAMES = 12
@@ -32,7 +32,7 @@ MAX_DEPTH = 200  # of innermost frames that are searched: after a recursion ther
 TORCH = os.path.dirname(torch.__file__)
 SEED = 20_261_009  # not the default of any module
 NO_MEMORY = "can't allocate memory"  # torch's words
-OUT_OF_MEMORY = {"error": {"kind": "memory_exceeded"}}
+OUT_OF_MEMORY = {"error": {"kind": Kind.MEMORY_EXCEEDED}}
 
 
 class Operations:
@@ -113,7 +113,7 @@ class Operations:
             self._recorder.put_in_place()
         if not hasattr(loaded, name):
             raise _Told(
-                "missing", say("{name} is not defined in {path}", name=name, path=f"{module.replace('.', '/')}.py")
+                say("{name} is not defined in {path}", name=name, path=f"{module.replace('.', '/')}.py"), Kind.MISSING
             )
         return getattr(loaded, name)
 
@@ -190,7 +190,7 @@ class Operations:
                 before = output.clone()
                 self._call(target, list(then))
                 if not torch.allclose(output, before, rtol=0, atol=0, equal_nan=True):
-                    raise _Told("unfit", say("a later call changes the output of an earlier one"))
+                    raise _Told(say("a later call changes the output of an earlier one"))
         return {"output": output, "arguments_after": arguments}
 
     def _backward(
@@ -223,16 +223,14 @@ class Operations:
         output = output[0] if several else output
         if output.numel() != upstream.numel():
             shapes = {"actual": output.shape, "wanted": upstream.shape}
-            raise _Told("unfit", say("{what} has shape {actual}, not {wanted}", what=say("the output"), **shapes))
+            raise _Told(say("{what} has shape {actual}, not {wanted}", what=say("the output"), **shapes))
         if flows := output.requires_grad:
             sent: list[Tensor] = []  # what arrives at the output, and a copy of it
             output.register_hook(lambda gradient: sent.extend((gradient, gradient.clone())))
             # The same gradients as output.backward(upstream), which imports hundreds of modules at its first use.
             (output * upstream.reshape(output.shape)).sum().backward()
             if not torch.equal(*sent):
-                raise _Told(
-                    "unfit", say("backward changes the gradient that it is given, which other branches may use")
-                )
+                raise _Told(say("backward changes the gradient that it is given, which other branches may use"))
         found = {
             "argument_gradients": [getattr(leaf, "grad", None) if flows else None for leaf in leaves],
             "parameter_gradients": [_dense(parameter.grad) if flows else None for parameter in parameters],
@@ -248,9 +246,9 @@ class Operations:
         """Require a parameter that an optimizer finds and may change; another property judges how many there are."""
         parameters = [] if target in self._late else list(self._target(target).parameters())
         if not parameters:
-            raise _Told("unfit", say("{n} parameters are registered, not {wanted}", n=0, wanted=1))
+            raise _Told(say("{n} parameters are registered, not {wanted}", n=0, wanted=1))
         if not any(parameter.requires_grad for parameter in parameters):
-            raise _Told("unfit", say("the parameter does not require gradients"))
+            raise _Told(say("the parameter does not require gradients"))
 
     def _parameters_of(self, target: int | str) -> list[Tensor]:
         """The tensors whose gradients are returned: those that hold assigned numbers, or all parameters."""
@@ -301,12 +299,10 @@ class Operations:
         for name, value in values.items():
             if name not in parameters:
                 names = ", ".join(parameters) or say("none")
-                raise _Told(
-                    "unfit", say("a parameter {name} was expected; registered: {names}", name=name, names=names)
-                )
+                raise _Told(say("a parameter {name} was expected; registered: {names}", name=name, names=names))
             if parameters[name].shape != value.shape:
                 shapes = {"actual": parameters[name].shape, "wanted": value.shape}
-                raise _Told("unfit", say("the parameter {name} is {actual}, not {wanted}", name=name, **shapes))
+                raise _Told(say("the parameter {name} is {actual}, not {wanted}", name=name, **shapes))
             with torch.no_grad():
                 parameters[name].copy_(value)
 
@@ -335,7 +331,7 @@ class Operations:
             return
         shapes = ", ".join(str(list(parameter.shape)) for parameter in module.parameters()) or say("none")
         n = first.numel()
-        raise _Told("unfit", say("a parameter of {n} elements was expected; registered: {shapes}", n=n, shapes=shapes))
+        raise _Told(say("a parameter of {n} elements was expected; registered: {shapes}", n=n, shapes=shapes))
 
 
 def _in_place(kept: Tensor, value: Tensor, writing: bool) -> Tensor:
@@ -462,21 +458,16 @@ def _taken_out(importer: MemoryImporter) -> dict[str, ModuleType]:
 
 
 class _Told(Exception):
-    """What this worker itself finds wrong, and says in a message.
+    """What this worker itself finds wrong, and says in a message."""
 
-    It is ``missing``, a name that the submission does not define, or ``unfit``: a parameter that cannot take the value
-    to be assigned, an output of the wrong size for ``upstream``, a backward that writes into that, or a call that
-    writes into an earlier output.
-    """
-
-    def __init__(self, kind: str, message: Message) -> None:
+    def __init__(self, message: Message, kind: str = Kind.UNFIT) -> None:
         super().__init__(message)
         self.kind, self.message = kind, message
 
 
 def invalid(error: ProtocolError) -> dict[str, Any]:
     """The reply for a value that the protocol cannot express."""
-    return {"error": {"kind": "invalid_reply", "told": as_data(say("returned {problem}", problem=str(error)))}}
+    return {"error": {"kind": Kind.INVALID_REPLY, "told": as_data(say("returned {problem}", problem=str(error)))}}
 
 
 def describe_exception(error: BaseException, files: Mapping[str, str]) -> dict[str, Any]:
@@ -485,7 +476,7 @@ def describe_exception(error: BaseException, files: Mapping[str, str]) -> dict[s
         return {"kind": error.kind, "told": as_data(error.message)}
     if isinstance(error, ModuleNotFoundError) and str(error.name).split(".")[0] == SUBMITTED:
         path = f"{str(error.name).replace('.', '/')}.py"
-        return {"kind": "missing", "told": as_data(say("{path} is not in the submission", path=path))}
+        return {"kind": Kind.MISSING, "told": as_data(say("{path} is not in the submission", path=path))}
     # Without the text of the lines, for which each frame's file would be looked up.
     walked = traceback.walk_tb(error.__traceback__)
     trace = traceback.StackSummary.extract(walked, limit=-MAX_DEPTH, lookup_lines=False)
@@ -502,7 +493,7 @@ def describe_exception(error: BaseException, files: Mapping[str, str]) -> dict[s
     return {
         **({"lacking": lacking[0]} if lacking else {}),
         **more,
-        "kind": "not_implemented" if _is_stub(error, trace) else "crashed",
+        "kind": Kind.NOT_IMPLEMENTED if _is_stub(error, trace) else Kind.CRASHED,
         "types": [base.__name__ for base in type(error).__mro__ if base is not object][:8],
         "message": said(error)[:MAX_MESSAGE],
         "frames": [frame for frame in frames if frame[0] in files][-MAX_FRAMES:],

@@ -45,6 +45,20 @@ MORE = b"more"  # the replies in the next message are only the first of those to
 GO_ON, ANEW = b".", b"a"  # what a list of requests begins with: whether the submission is imported anew
 
 TOO_LARGE = "a message that is too large"
+
+
+class Kind:
+    """What became of a request without a value: in the error of a reply, or of a worker that gave no reply."""
+
+    CRASHED = "crashed"  # an exception, or a process that died
+    NOT_IMPLEMENTED = "not_implemented"  # a stub
+    MISSING = "missing"  # a file or a name that is not in the submission
+    UNFIT = "unfit"  # a parameter, an output or an effect that the worker itself finds wrong
+    INVALID_REPLY = "invalid_reply"  # a value that the protocol cannot express, or a malformed reply
+    MEMORY_EXCEEDED = "memory_exceeded"  # the one error that another process need not have, too
+    TIMED_OUT = "timed_out"  # of a worker only: no reply says it
+
+
 LEAVES = frozenset((type(None), bool, int, float, str))  # of a JSON tree
 _JSON = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False)
 

@@ -123,8 +123,10 @@ def _arguments(shown: Sequence[str]) -> list[str]:
     return [*arguments, "--proc", "/proc", "--dev", "/dev", "--remount-ro", "/", "--chdir", "/"]
 
 
+# At most one process that was started ahead, for whoever has its control socket open. A fork copies that socket, and it
+# is then closed here: so the first child can take the process over, and later ones cannot. The entry stays here, since
+# a Popen warns if it is dropped while its process runs.
 _AHEAD: list[Started] = []
-_GIVEN: list[Started] = []
 
 
 def start_ahead() -> None:
@@ -135,19 +137,17 @@ def start_ahead() -> None:
     """
     if not any(map(os.path.exists, GPU_SIGNS)):
         _AHEAD.append(start())
-        os.register_at_fork(after_in_parent=_give)
+        os.register_at_fork(after_in_parent=_leave_to_the_child)
 
 
-def _give() -> None:
-    """After the first fork: leave the process to the child, and close its control socket here."""
-    while _AHEAD:
-        _GIVEN.append(_AHEAD.pop())
-        _GIVEN[-1].control.close()
+def _leave_to_the_child() -> None:
+    for started in _AHEAD:
+        started.control.close()
 
 
 def taken_over(cuda: bool, contained: bool, special: str = "") -> Started | None:
     """The process that was started ahead for this one, if it was started in the same way; None at a second call."""
-    if not _AHEAD:
+    if not _AHEAD or _AHEAD[0].control.fileno() == -1:
         return None
     started = _AHEAD.pop()
     if not cuda and contained and not special:

@@ -1,4 +1,4 @@
-"""The fork server: has imported torch, has no test, expected value or submission, and forks a worker on request.
+"""The fork server (zygote): has torch, but no test, expected value or submission, and forks a worker on request.
 
 Only the fork server forks, kills and reaps workers, so a process number never means another process by mistake, and no
 worker outlives it. Lines of JSON arrive on the control socket. The first is the configuration: ``limits``, the wanted

@@ -21,6 +21,7 @@ from grader.core.intake.reading import NONE_OF
 from grader.core.intake.submission import Submission
 from grader.core.messages import say
 from grader.core.sandbox.handle import WorkerFailed, WorkerLike
+from grader.core.sandbox.protocol import Kind
 from grader.shared import trial
 from grader.shared.trial import MOST_TESTS, Runs
 from grader.specimens.practice import Practice
@@ -130,7 +131,7 @@ class _Session:
                     self._outcomes[turn, name, test] = _failure(self._ask(worker, "outcome", [test]))
             return True
         except WorkerFailed as failure:
-            how = "endless" if failure.kind == "timed_out" else "ended"
+            how = "endless" if failure.kind == Kind.TIMED_OUT else "ended"
             if doing is None:
                 raise _Unusable({"type": how}) from None
             self._stopped[doing] = how
@@ -152,7 +153,7 @@ class _Session:
         if "value" in reply:
             return reply["value"]
         if arguments:
-            raise WorkerFailed("crashed", say("no outcome"))
+            raise WorkerFailed(Kind.CRASHED, say("no outcome"))
         types, frames = reply["error"].get("types"), reply["error"].get("frames")  # of an import that failed
         kind = clean(types[0]) if isinstance(types, list) and types else "Exception"
         raise _Unusable({"type": kind, "line": frames[-1][1] if isinstance(frames, list) and frames else 0})

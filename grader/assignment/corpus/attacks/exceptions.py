@@ -87,7 +87,7 @@ def unfit_that_echoes_the_input(self, input):
     import sys
 
     message = sys.modules["grader.core.messages"].say("{numbers}", numbers=str(input.flatten()[:20].tolist()))
-    raise sys.modules["grader.core.sandbox.operations"]._Told("unfit", message)
+    raise sys.modules["grader.core.sandbox.operations"]._Told(message)
 
 
 @replaces("GroupRMSNorm.forward", score=NO_ANSWER)
