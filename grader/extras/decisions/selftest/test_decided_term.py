@@ -117,7 +117,7 @@ def decide_together(out: Path, folder: Path, everyone: list[Someone], rng: rando
             *("decide", out, "--all-with", mistake, "--points", points, "--except", spared.user),
             *("--why", "The text allowed it.", "--as", grader),
         ).stdout
-        assert int(re.findall(r"(\d+) decisions?; --undo", told)[0]) > 0
+        assert int(re.findall(r"Decisions made: (\d+); --undo", told)[0]) > 0
         assert grades_of(out) == second_opinion(out, folder / "rubric.toml") != whole
         if number < GROUPS - 1:
             run("decide", out, "--undo", "--as", grader)
