@@ -110,7 +110,7 @@ def forges_a_header_of_four_gigabytes(self, input):
     os.write(60, b"\xff\xff\xff\xff")
 
 
-@replaces("GroupRMSNorm.forward", score=FORGES, prelude=RAW)
+@replaces("GroupRMSNorm.forward", score=NO_ANSWER, prelude=RAW)
 def forges_a_header_that_nests_without_end(self, input):
     """Sends half a megabyte of opening brackets."""
     import os
