@@ -190,7 +190,7 @@ class Worker:
             self.kill()
 
     def kill(self) -> None:
-        """End the process, whoever uses it."""
+        """Kill the process, even while it is lent."""
         if self._running:
             self._end(0)
 

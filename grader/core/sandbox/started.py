@@ -123,9 +123,9 @@ def _arguments(shown: Sequence[str]) -> list[str]:
     return [*arguments, "--proc", "/proc", "--dev", "/dev", "--remount-ro", "/", "--chdir", "/"]
 
 
-# At most one process that was started ahead, for whoever has its control socket open. A fork copies that socket, and it
-# is then closed here: so the first child can take the process over, and later ones cannot. The entry stays here, since
-# a Popen warns if it is dropped while its process runs.
+# The process that was started ahead, if any. The first child inherits its control socket and can take it over; the
+# parent then closes its own copy, so later children cannot. The entry is kept, because a Popen warns when it is dropped
+# while its process runs.
 _AHEAD: list[Started] = []
 
 
